@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef COMMON_KUBE_CONFIG_H
+#define COMMON_KUBE_CONFIG_H
+
+#include <stdbool.h>
+
+#include "common/err.h"
+#include "common/str.h"
+
+/* Where the API server is and who we are there. Files are named, not read,
+ * where they may be rotated: token_file and ca_file are read anew when due. */
+struct kube_config {
+    char *server;          /* https://host:port, no slash at the end */
+    char *ca_file;         /* or NULL */
+    char *ca_data;         /* PEM text, or NULL */
+    char *cert_file;       /* client certificate, or NULL */
+    char *cert_data;
+    char *key_file;
+    char *key_data;
+    char *token;           /* or NULL */
+    char *token_file;      /* or NULL; wins over token */
+    char *tls_server_name; /* or NULL */
+    char *proxy_url;       /* or NULL */
+    bool insecure;         /* insecure-skip-tls-verify said in so many words */
+};
+
+/*
+ * Fills config from the kubeconfig at path (its current context), or, with an
+ * empty path, from the pod's service account.  -1 and err name the file, the
+ * place in it and the remedy; config then needs no kube_config_fini.
+ */
+int kube_config_load(struct kube_config *config, const char *path,
+                     struct err *err);
+
+/* Frees what config holds; keys and tokens are wiped first. */
+void kube_config_fini(struct kube_config *config);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef COMMON_LOG_H
+#define COMMON_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The process's log: one line an event on stdout, in one write, so that lines
+ * of several processes do not mix.  Keys: level, time, msg, the fields in the
+ * order given, worker, generation (mokka-control 9).  Values never hold
+ * secrets; callers log names, counts and reasons.
+ */
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+enum log_format { LOG_JSON, LOG_PLAIN };
+
+/* "debug", "info", "warn" or "warning", "error", any case; "" is info.
+ * false leaves *level alone. */
+bool log_level_parse(const char *text, enum log_level *level);
+
+/* "json" or "plain", any case; "" is json. false leaves *format alone. */
+bool log_format_parse(const char *text, enum log_format *format);
+
+/* Says who writes. worker must stay valid; to be called before the first
+ * line and again when the generation is known. */
+void log_setup(const char *worker, uint64_t generation, enum log_level level,
+               enum log_format format);
+
+/* Writes the lines to fd instead of stdout (a replayer's stdout is data). */
+void log_to(int fd);
+
+struct log_field {
+    const char *key;  /* NULL ends the list */
+    const char *text; /* a string, or NULL for number */
+    int64_t number;
+};
+
+#define F_STR(key, value) ((struct log_field){key, (value) ? (value) : "", 0})
+#define F_INT(key, value) ((struct log_field){key, NULL, (int64_t)(value)})
+
+void log_write(enum log_level level, const char *msg,
+               const struct log_field *fields);
+
+#define LOG_AT(level, msg, ...)                                                \
+    log_write(level, msg,                                                      \
+              (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
+#define log_debug(...) LOG_AT(LOG_DEBUG, __VA_ARGS__)
+#define log_info(...) LOG_AT(LOG_INFO, __VA_ARGS__)
+#define log_warn(...) LOG_AT(LOG_WARN, __VA_ARGS__)
+#define log_error(...) LOG_AT(LOG_ERROR, __VA_ARGS__)
+
+#endif
