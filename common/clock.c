@@ -149,8 +149,8 @@ clock_parse(struct str text, int64_t *ns, struct err *err)
                        text.s);
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
-    if (__builtin_mul_overflow((int64_t)timegm(&tm) - offset * 60,
-                               CLOCK_SECOND, ns) ||
+    if (__builtin_mul_overflow((int64_t)timegm(&tm) - offset * 60, CLOCK_SECOND,
+                               ns) ||
         __builtin_add_overflow(*ns, fraction, ns))
         return err_set(err, "time %.*s is out of range", (int)text.n, text.s);
     return 0;
@@ -160,9 +160,14 @@ static const struct {
     const char *name;
     int64_t ns;
 } units[] = {
-    {"ns", 1},           {"us", 1000},      {"\302\265s", 1000},
-    {"\316\274s", 1000}, {"ms", CLOCK_MS},  {"s", CLOCK_SECOND},
-    {"m", 60 * CLOCK_SECOND}, {"h", 3600 * CLOCK_SECOND},
+    {"ns", 1},
+    {"us", 1000},
+    {"\302\265s", 1000},
+    {"\316\274s", 1000},
+    {"ms", CLOCK_MS},
+    {"s", CLOCK_SECOND},
+    {"m", 60 * CLOCK_SECOND},
+    {"h", 3600 * CLOCK_SECOND},
 };
 
 /* One number and its unit, "1.5s"; adds it to *ns and moves *text on. */

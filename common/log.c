@@ -23,7 +23,7 @@ static const struct {
     const char *name;
     enum log_level level;
 } names[] = {
-    {"debug", LOG_DEBUG}, {"info", LOG_INFO},   {"warn", LOG_WARN},
+    {"debug", LOG_DEBUG}, {"info", LOG_INFO},    {"warn", LOG_WARN},
     {"error", LOG_ERROR}, {"warning", LOG_WARN}, {"", LOG_INFO},
 };
 

@@ -141,9 +141,9 @@ map_put(struct map *map, const char *key, void *value)
     size_t slot;
 
     if (map->used == map->capacity)
-        rebuild(map, map->capacity == 0            ? FIRST_CAPACITY
+        rebuild(map, map->capacity == 0           ? FIRST_CAPACITY
                      : map->count * 2 > map->used ? map->capacity * 2
-                                                   : map->capacity);
+                                                  : map->capacity);
     hash = hash_of(map, key);
     slot = find(map, key, hash);
     if (map->slots[slot] != 0) {

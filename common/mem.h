@@ -28,7 +28,8 @@ char *mem_printf(const char *fmt, ...)
 
 /* Ends the process at once: one line on stderr, then abort(). For our own bugs
  * and for exhausted memory only; bad input never comes here. */
-void fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+void fatal(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
 
 #define nitems(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -10,10 +10,10 @@
 /* Where the API server is and who we are there. Files are named, not read,
  * where they may be rotated: token_file and ca_file are read anew when due. */
 struct kube_config {
-    char *server;          /* https://host:port, no slash at the end */
-    char *ca_file;         /* or NULL */
-    char *ca_data;         /* PEM text, or NULL */
-    char *cert_file;       /* client certificate, or NULL */
+    char *server;    /* https://host:port, no slash at the end */
+    char *ca_file;   /* or NULL */
+    char *ca_data;   /* PEM text, or NULL */
+    char *cert_file; /* client certificate, or NULL */
     char *cert_data;
     char *key_file;
     char *key_data;
@@ -26,8 +26,13 @@ struct kube_config {
 
 /*
  * Fills config from the kubeconfig at path (its current context), or, with an
- * empty path, from the pod's service account.  -1 and err name the file, the
- * place in it and the remedy; config then needs no kube_config_fini.
+ * empty path (or NULL), from the pod's service account.  Relative paths in a
+ * kubeconfig are relative to its folder.  -1 and err name the file, the place
+ * in it and the remedy; config then needs no kube_config_fini.
+ *
+ * Refused: files over 1 MiB, duplicate keys, aliases, credential plugins (exec,
+ * auth-provider), user names and passwords.  A server without https:// is used
+ * only if the file says http:// literally.
  */
 int kube_config_load(struct kube_config *config, const char *path,
                      struct err *err);

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/worker.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "proto/object.h"
+#include "proto/pack.h"
+#include "proto/unpack.h"
+
+#define CONTROL_FD 3
+
+struct worker {
+    const struct worker_ops *ops;
+    void *state;
+    struct event_base *base;
+    struct chan *control;
+    struct chan *links[ROLE_COUNT];
+    struct arena options_memory;
+    struct pair *options;
+    size_t option_count;
+    uint64_t generation;
+    bool configured, started;
+    struct buf reported; /* body of the last STATE */
+    int status;
+};
+
+struct event_base *
+worker_base(const struct worker *w)
+{
+    return w->base;
+}
+
+struct chan *
+worker_control(const struct worker *w)
+{
+    return w->control;
+}
+
+const char *
+worker_option(const struct worker *w, const char *name)
+{
+    for (size_t i = 0; i < w->option_count; i++)
+        if (str_is(w->options[i].key, name))
+            return w->options[i].value.s;
+    return "";
+}
+
+int64_t
+worker_option_duration(const struct worker *w, const char *name)
+{
+    struct err err;
+    int64_t ns;
+
+    /* The supervisor refuses what does not parse before it starts anyone. */
+    if (duration_parse(worker_option(w, name), &ns, &err) != 0)
+        fatal("option %s: %s", name, err.text);
+    return ns;
+}
+
+static void
+finish(struct worker *w, int status)
+{
+    w->status = status;
+    if (w->control != NULL)
+        chan_flush(w->control);
+    event_base_loopbreak(w->base);
+}
+
+void
+worker_bye(struct worker *w)
+{
+    if (w->control != NULL)
+        chan_send(w->control, MSG_BYE, 0, STR(""));
+    finish(w, 0);
+}
+
+void
+worker_fail(struct worker *w, const char *text)
+{
+    log_error("worker cannot work", F_STR("error", text));
+    finish(w, 1);
+}
+
+void
+worker_report(struct worker *w, bool ok, const char *reason,
+              const struct worker_fact *facts)
+{
+    struct buf body = {0};
+    size_t count = 0;
+
+    if (w->control == NULL)
+        return;
+    while (facts != NULL && facts[count].name != NULL)
+        count++;
+    pack_array(&body, 3);
+    pack_bool(&body, ok);
+    pack_text(&body, reason);
+    pack_map(&body, count);
+    for (size_t i = 0; i < count; i++) {
+        pack_text(&body, facts[i].name);
+        pack_int(&body, facts[i].number);
+    }
+    if (!str_eq(buf_str(&w->reported), buf_str(&body)))
+        chan_send(w->control, MSG_STATE, 0, buf_str(&body));
+    buf_fini(&w->reported);
+    w->reported = body;
+}
+
+static int
+on_config(struct worker *w, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    enum log_level level = LOG_INFO;
+    enum log_format format = LOG_JSON;
+    const struct value *map;
+
+    w->generation = (uint64_t)unpack_int(&u);
+    map = unpack_map(&u);
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    w->option_count = value_count(map);
+    w->options =
+        arena_alloc(&w->options_memory, w->option_count * sizeof(*w->options));
+    for (size_t i = 0; i < w->option_count; i++) {
+        struct str value = STR("");
+
+        value_str(value_at(map, i), &value);
+        w->options[i].key = arena_str(&w->options_memory, value_key(map, i));
+        w->options[i].value = arena_str(&w->options_memory, value);
+    }
+    log_level_parse(worker_option(w, "log-level"), &level);
+    log_format_parse(worker_option(w, "log-format"), &format);
+    log_setup(role_name(w->ops->role), w->generation, level, format);
+    w->configured = true;
+    if (w->ops->configure != NULL && w->ops->configure(w->state, w, err) != 0) {
+        worker_fail(w, err->text);
+        return 0;
+    }
+    return 0;
+}
+
+static int
+on_granted(struct worker *w, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    int64_t resource = unpack_int(&u);
+    int fd = m->fd;
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (fd < 0 || w->ops->granted == NULL)
+        return err_set(err, "resource %d was not asked for", (int)resource);
+    m->fd = -1;
+    if (w->ops->granted(w->state, (enum resource)resource, fd, err) != 0)
+        worker_fail(w, err->text);
+    return 0;
+}
+
+static int on_message(void *arg, struct chan *chan, struct message *m,
+                      struct err *err);
+static void on_room(void *arg, struct chan *chan);
+static void on_closed(void *arg, struct chan *chan, const char *reason);
+
+static const struct chan_ops link_ops = {on_message, on_room, on_closed};
+
+static void
+drop_link(struct worker *w, enum role peer)
+{
+    struct chan *old = w->links[peer];
+
+    if (old == NULL)
+        return;
+    w->links[peer] = NULL;
+    chan_free(old);
+    if (w->ops->unlinked != NULL)
+        w->ops->unlinked(w->state, peer);
+}
+
+static int
+on_linked(struct worker *w, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    int64_t peer = unpack_int(&u);
+    int64_t generation = unpack_int(&u);
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (m->fd < 0 || peer <= ROLE_SUPERVISOR || peer >= ROLE_COUNT)
+        return err_set(err, "link to %d without a peer or a descriptor",
+                       (int)peer);
+    drop_link(w, (enum role)peer);
+    w->links[peer] =
+        chan_new(w->base, m->fd, w->ops->role, (enum role)peer, &link_ops, w);
+    m->fd = -1;
+    log_debug("linked", F_STR("peer", role_name((enum role)peer)),
+              F_INT("peerGeneration", generation));
+    if (w->ops->linked != NULL)
+        w->ops->linked(w->state, (enum role)peer, w->links[peer]);
+    return 0;
+}
+
+static int
+on_start(struct worker *w, struct err *err)
+{
+    if (!w->configured || w->started)
+        return err_set(err, "START out of turn");
+    w->started = true;
+    if (w->ops->start != NULL && w->ops->start(w->state, err) != 0) {
+        worker_fail(w, err->text);
+        return 0;
+    }
+    chan_send(w->control, MSG_READY, 0, STR(""));
+    return 0;
+}
+
+static int
+on_stop(struct worker *w)
+{
+    log_debug("stopping");
+    if (w->ops->stop == NULL)
+        worker_bye(w);
+    else
+        w->ops->stop(w->state);
+    return 0;
+}
+
+/* What the runtime itself answers; everything else is the worker's. */
+static int
+on_message(void *arg, struct chan *chan, struct message *m, struct err *err)
+{
+    struct worker *w = arg;
+
+    switch (m->type) {
+    case MSG_CONFIG:
+        return on_config(w, m, err);
+    case MSG_GRANTED:
+        return on_granted(w, m, err);
+    case MSG_LINKED:
+        return on_linked(w, m, err);
+    case MSG_START:
+        return on_start(w, err);
+    case MSG_STOP:
+        return on_stop(w);
+    default:
+        break;
+    }
+    for (size_t i = 0; i < w->ops->handler_count; i++)
+        if (w->ops->handlers[i].type == m->type)
+            return w->ops->handlers[i].handle(w->state, chan, m, err);
+    return err_set(err, "no handler for it in %s", role_name(w->ops->role));
+}
+
+static void
+on_room(void *arg, struct chan *chan)
+{
+    struct worker *w = arg;
+
+    if (w->ops->room != NULL)
+        w->ops->room(w->state, chan_peer(chan));
+}
+
+static void
+on_closed(void *arg, struct chan *chan, const char *reason)
+{
+    struct worker *w = arg;
+    enum role peer = chan_peer(chan);
+
+    if (reason != NULL)
+        log_error("link ended", F_STR("peer", role_name(peer)),
+                  F_STR("error", reason));
+    if (chan == w->control) {
+        w->control = NULL;
+        chan_free(chan);
+        finish(w, reason == NULL ? 0 : 1);
+    } else if (w->links[peer] == chan) {
+        drop_link(w, peer);
+    } else {
+        chan_free(chan);
+    }
+}
+
+static void
+say_hello(struct worker *w)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 4);
+    pack_int(&body, PROTOCOL_VERSION);
+    pack_text(&body, MOKKA_BUILD_ID);
+    pack_text(&body, role_name(w->ops->role));
+    pack_int(&body, getpid());
+    chan_send(w->control, MSG_HELLO, 0, buf_str(&body));
+    buf_fini(&body);
+}
+
+static int
+is_socket(int fd)
+{
+    int type;
+    socklen_t n = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0;
+}
+
+static void
+prepare_process(const struct worker_ops *ops)
+{
+    log_setup(role_name(ops->role), 0, LOG_INFO, LOG_JSON);
+    prctl(PR_SET_NAME, role_name(ops->role));
+    signal(SIGPIPE, SIG_IGN);
+    /* The terminal's ^C goes to the whole group; the supervisor decides. */
+    signal(SIGINT, SIG_IGN);
+}
+
+int
+worker_main(int argc, char **argv, const struct worker_ops *ops, void *state)
+{
+    struct worker w = {.ops = ops, .state = state};
+
+    if (argc != 1 || !is_socket(CONTROL_FD)) {
+        fprintf(stderr,
+                "%s: this is a worker of control-plane, which starts it; run "
+                "control-plane instead (control-plane --help)\n",
+                argc > 0 ? argv[0] : role_name(ops->role));
+        return 2;
+    }
+    prepare_process(ops);
+    w.base = event_base_new();
+    if (w.base == NULL)
+        fatal("no event loop");
+    w.control =
+        chan_new(w.base, CONTROL_FD, ops->role, ROLE_SUPERVISOR, &link_ops, &w);
+    say_hello(&w);
+    event_base_dispatch(w.base);
+    for (unsigned i = 0; i < ROLE_COUNT; i++)
+        chan_free(w.links[i]);
+    chan_free(w.control);
+    arena_fini(&w.options_memory);
+    buf_fini(&w.reported);
+    event_base_free(w.base);
+    return w.status;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef COMMON_WORKER_H
+#define COMMON_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/chan.h"
+#include "common/err.h"
+
+/*
+ * The life that all workers share, in one place and one order: take the
+ * control link on fd 3, say HELLO, get CONFIG, grants and links, wait for
+ * START, say READY, work until STOP (or until the supervisor is gone), say BYE.
+ * A worker's main.c is a struct worker_ops, a table of handlers and one call.
+ */
+struct worker;
+
+struct worker_handler {
+    uint16_t type; /* MSG_... */
+    /* -1 and err: the sender broke the protocol; its link ends. */
+    int (*handle)(void *state, struct chan *from, struct message *message,
+                  struct err *err);
+};
+
+struct worker_ops {
+    enum role role;
+    const struct worker_handler *handlers;
+    size_t handler_count;
+
+    /* Each may be NULL, and state is what worker_main was given. */
+
+    /* CONFIG is there (worker_option), nothing else yet. -1 and err end the
+     * process with that line. */
+    int (*configure)(void *state, struct worker *w, struct err *err);
+    /* A descriptor granted; the callee owns fd. */
+    int (*granted)(void *state, enum resource resource, int fd,
+                   struct err *err);
+    /* START came: every link that exists is up. -1 and err end the process. */
+    int (*start)(void *state, struct err *err);
+    /* A link to peer is up (before or after start), or gone. */
+    void (*linked)(void *state, enum role peer, struct chan *chan);
+    void (*unlinked)(void *state, enum role peer);
+    /* There is room on that link again (chan_room). */
+    void (*room)(void *state, enum role peer);
+    /* STOP came: finish what must be finished, then call worker_bye. NULL:
+     * nothing to finish. */
+    void (*stop)(void *state);
+};
+
+/* Runs the worker; returns the exit status of the process. */
+int worker_main(int argc, char **argv, const struct worker_ops *ops,
+                void *state);
+
+struct event_base *worker_base(const struct worker *w);
+
+/* The value of an option of supervisor/options.def, "" if it is not set. */
+const char *worker_option(const struct worker *w, const char *name);
+
+/* The value of a duration option, in nanoseconds. */
+int64_t worker_option_duration(const struct worker *w, const char *name);
+
+/* The chan to the supervisor, to send a worker's own control messages. */
+struct chan *worker_control(const struct worker *w);
+
+struct worker_fact {
+    const char *name; /* NULL ends the list */
+    int64_t number;
+};
+
+/* Tells the supervisor how this worker is: ok, or why it is not (one line that
+ * /readyz shows), and its facts.  What equals the last report is not sent. */
+void worker_report(struct worker *w, bool ok, const char *reason,
+                   const struct worker_fact *facts);
+
+/* The work is finished: BYE, then the process ends with status 0. */
+void worker_bye(struct worker *w);
+
+/* The worker cannot live: one error line with the text, then the process ends
+ * with status 1. */
+void worker_fail(struct worker *w, const char *text);
+
+#endif
