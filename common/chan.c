@@ -215,36 +215,47 @@ deliver_all(struct chan *chan, struct err *err)
     return 0;
 }
 
+/* One read and what it brought. false: nothing more is to be had now. */
+static bool
+read_once(struct chan *chan)
+{
+    ssize_t n = receive(chan);
+    struct err err;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n <= 0) {
+        end(chan, n == 0 || errno == ECONNRESET ? NULL : strerror(errno));
+        return false;
+    }
+    if (deliver_all(chan, &err) != 0) {
+        end(chan, err.text);
+        return false;
+    }
+    return !chan->freed;
+}
+
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct chan *chan = arg;
-    struct err err;
+    bool outermost = enter(chan);
 
     (void)fd;
     (void)what;
-    for (int i = 0; i < READS_PER_TURN; i++) {
-        ssize_t n = receive(chan);
-        bool outermost;
-        int rc;
+    for (int i = 0; i < READS_PER_TURN && read_once(chan); i++)
+        ;
+    leave(chan, outermost);
+}
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
-        if (n <= 0) {
-            end(chan, n == 0 || errno == ECONNRESET ? NULL : strerror(errno));
-            return;
-        }
-        outermost = enter(chan);
-        rc = deliver_all(chan, &err);
-        if (!leave(chan, outermost))
-            return;
-        if (rc != 0) {
-            end(chan, err.text);
-            return;
-        }
-        if ((size_t)n < READ_SIZE)
-            return;
-    }
+void
+chan_drain(struct chan *chan)
+{
+    bool outermost = enter(chan);
+
+    while (read_once(chan))
+        ;
+    leave(chan, outermost);
 }
 
 /* Sends from the front: up to the next descriptor, or that with what follows.

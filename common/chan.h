@@ -67,6 +67,10 @@ size_t chan_pending(const struct chan *chan);
 /* Tries to send what waits, without blocking, for a process about to end. */
 void chan_flush(struct chan *chan);
 
+/* Takes in, at once, all that the peer has sent: for a peer that is dead, up to
+ * the end of the link (then closed is called, which may free the chan). */
+void chan_drain(struct chan *chan);
+
 enum role chan_peer(const struct chan *chan);
 
 #endif

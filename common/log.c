@@ -113,6 +113,7 @@ log_write(enum log_level level, const char *msg, const struct log_field *fields)
         self.format == LOG_JSON ? add_json : add_plain;
     struct buf line = {0};
     char now[CLOCK_TEXT];
+    bool named = false;
 
     if (level < self.level)
         return;
@@ -124,10 +125,14 @@ log_write(enum log_level level, const char *msg, const struct log_field *fields)
     } else {
         buf_printf(&line, "%s %-5s %s", now, names[level].name, msg);
     }
-    for (; fields->key != NULL; fields++)
+    for (; fields->key != NULL; fields++) {
+        named = named || strcmp(fields->key, "worker") == 0;
         add(&line, fields);
-    add(&line, &F_STR("worker", self.worker));
-    add(&line, &F_INT("generation", self.generation));
+    }
+    if (!named) {
+        add(&line, &F_STR("worker", self.worker));
+        add(&line, &F_INT("generation", self.generation));
+    }
     buf_addz(&line, self.format == LOG_JSON ? "}\n" : "\n");
     put(&line);
     buf_fini(&line);

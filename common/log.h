@@ -8,8 +8,9 @@
 /*
  * The process's log: one line an event on stdout, in one write, so that lines
  * of several processes do not mix.  Keys: level, time, msg, the fields in the
- * order given, worker, generation (mokka-control 9).  Values never hold
- * secrets; callers log names, counts and reasons.
+ * order given, worker, generation (mokka-control 9); a line about another
+ * worker gives these two itself.  Values never hold secrets; callers log names,
+ * counts and reasons.
  */
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 enum log_format { LOG_JSON, LOG_PLAIN };

@@ -88,7 +88,14 @@ worker_bye(struct worker *w)
 void
 worker_fail(struct worker *w, const char *text)
 {
-    log_error("worker cannot work", F_STR("error", text));
+    struct buf body = {0};
+
+    if (w->control != NULL) {
+        pack_array(&body, 1);
+        pack_text(&body, text);
+        chan_send(w->control, MSG_FAILED, 0, buf_str(&body));
+    }
+    buf_fini(&body);
     finish(w, 1);
 }
 
@@ -343,6 +350,8 @@ worker_main(int argc, char **argv, const struct worker_ops *ops, void *state)
         chan_new(w.base, CONTROL_FD, ops->role, ROLE_SUPERVISOR, &link_ops, &w);
     say_hello(&w);
     event_base_dispatch(w.base);
+    if (ops->fini != NULL)
+        ops->fini(state);
     for (unsigned i = 0; i < ROLE_COUNT; i++)
         chan_free(w.links[i]);
     chan_free(w.control);

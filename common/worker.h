@@ -47,6 +47,9 @@ struct worker_ops {
     /* STOP came: finish what must be finished, then call worker_bye. NULL:
      * nothing to finish. */
     void (*stop)(void *state);
+    /* The loop is over, for whatever reason, and the base still there: free
+     * what hangs on it.  configure may not have been called. */
+    void (*fini)(void *state);
 };
 
 /* Runs the worker; returns the exit status of the process. */
@@ -77,7 +80,8 @@ void worker_report(struct worker *w, bool ok, const char *reason,
 /* The work is finished: BYE, then the process ends with status 0. */
 void worker_bye(struct worker *w);
 
-/* The worker cannot live: one error line with the text, then the process ends
+/* No restart of this worker can help (a configuration that cannot work): the
+ * supervisor is told why and ends the whole with that line; this process ends
  * with status 1. */
 void worker_fail(struct worker *w, const char *text);
 

@@ -34,6 +34,14 @@ message_name(uint16_t type)
     return row == NULL ? "unknown" : row->name;
 }
 
+uint32_t
+message_receivers(uint16_t type)
+{
+    const struct row *row = find(type);
+
+    return row == NULL ? 0 : row->to;
+}
+
 const char *
 message_body(uint16_t type)
 {

@@ -23,7 +23,7 @@ enum secret { CA, CERT, KEY, TOKEN, N_SECRETS };
 struct kube_auth {
     const struct kube_config *config;
     struct buf held[N_SECRETS]; /* the last good content; empty: none */
-    bool failing[N_SECRETS];    /* the last reading failed, and that is logged */
+    bool failing[N_SECRETS]; /* the last reading failed, and that is logged */
     int64_t read_at;
     int64_t changed_at;
     bool doubted;

@@ -37,6 +37,13 @@ struct kube_config {
 int kube_config_load(struct kube_config *config, const char *path,
                      struct err *err);
 
+/* As kube_config_load with an empty path, with what the environment and the
+ * file system say replaced: host and port (NULL: not set), and the folder that
+ * holds token and ca.crt. */
+int kube_config_in_cluster(struct kube_config *config, const char *host,
+                           const char *port, const char *folder,
+                           struct err *err);
+
 /* Frees what config holds; keys and tokens are wiped first. */
 void kube_config_fini(struct kube_config *config);
 

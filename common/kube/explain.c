@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/kube/explain.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -32,8 +33,8 @@ static const struct meaning {
     {CURLE_SEND_ERROR, "the connection was lost while sending (%s)"},
     {CURLE_WEIRD_SERVER_REPLY,
      "what answers there does not speak HTTP (%s): check address and port"},
-    {CURLE_UNSUPPORTED_PROTOCOL,
-     "not a server address that can be used (%s): it starts with https://"},
+    {CURLE_UNSUPPORTED_PROTOCOL, /* an answer without a status line, too */
+     "what answers there does not speak HTTP (%s): check address and port"},
     {CURLE_URL_MALFORMAT,
      "not a server address that can be used (%s): check the server's URL"},
     {CURLE_PROXY, "the proxy refused (%s): check proxy-url"},
@@ -68,7 +69,8 @@ meaning_of(CURLcode code)
 }
 
 /* A certificate that did not pass: which check it failed decides what to do.
- * The name is libcurl's own check, after OpenSSL was content. */
+ * The name is libcurl's own check; OpenSSL's result is then 0, or 1 for not
+ * asked yet. */
 static int
 explain_certificate(CURL *easy, const char *server, const char *detail,
                     struct err *err)
@@ -79,7 +81,7 @@ explain_certificate(CURL *easy, const char *server, const char *detail,
     for (size_t i = 0; i < nitems(verdicts); i++)
         if (verdicts[i].number == result)
             return err_set(err, "%s: %s", server, verdicts[i].text);
-    if (result == 0)
+    if (result == 0 || result == 1)
         return err_set(err,
                        "%s: its certificate is for another name (%s): check "
                        "the server's URL, or set tls-server-name",

@@ -12,8 +12,7 @@
  * to out.  -1 and err if it cannot be read: it names the path and, where
  * permission is what lacks, who we are and whose the file is.
  */
-int file_read(const char *path, size_t limit, struct buf *out,
-              struct err *err);
+int file_read(const char *path, size_t limit, struct buf *out, struct err *err);
 
 /* Overwrites what out holds, then frees it: for keys and tokens. */
 void file_wipe(struct buf *out);

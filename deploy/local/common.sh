@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
 # common.sh - what up, user and down share; sourced, never run.
 #
 # A cluster is a folder DIR:

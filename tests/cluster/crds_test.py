@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Check that a real API server reads crds/ as it should.
 
 usage:   tests/cluster/crds_test.py [VECTORS]
@@ -281,7 +282,7 @@ class Run:
     def sample(self, name):
         """Check that a sample is accepted, unknown fields being refused."""
         try:
-            kubectl("create", "--dry-run=server", "-f", os.path.join(CRDS, "samples", name))
+            kubectl("apply", "--dry-run=server", "-f", os.path.join(CRDS, "samples", name))
             self.report(name, None)
         except Unusable as wrong:
             self.report(name, str(wrong))

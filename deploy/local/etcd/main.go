@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The etcd server, as its own project starts it.
 package main
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PROJECTOR_INTENT_H
+#define PROJECTOR_INTENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "projector/wish.h"
+
+/*
+ * What is wanted, what is being sent and what was carried out: one slot for
+ * each action on each object, without any I/O and with the time passed in.
+ *
+ *  - The latest intent for a slot wins. One that is in flight is finished
+ *    first; replaced or withdrawn in the meantime, it gets no reply.
+ *  - What was carried out stays in its slot, with uid and version, until it is
+ *    withdrawn. The same content, wanted by somebody whose target is older than
+ *    that version, is done already and gets its reply at once.
+ *  - An object has at most one request in flight, whatever the actions; objects
+ *    take turns, first come first served.
+ *  - A failure that may pass puts the intent back: the object rests 5 ms, and
+ *    twice as long each further time, up to 1000 s. What is done or refused for
+ *    good resets that. An outdated intent counts as a failure, too: whoever
+ *    decides on old news again and again is slowed down.
+ *  - A status waits until its author was quiet for a while, but not for ever.
+ */
+struct intents;
+struct intent_slot;
+
+struct intents_pace {
+    int64_t debounce; /* quiet time before a status is sent, nanoseconds */
+    int64_t progress; /* the longest that a status waits for quiet */
+};
+
+struct intents *intents_new(const struct intents_pace *pace);
+
+/* NULL is fine. */
+void intents_free(struct intents *t);
+
+/* What to tell the author of intent id. The texts of result live until the
+ * next call for the table. */
+struct reply {
+    uint32_t id;
+    struct result result;
+};
+
+/* Takes over the wish. True: it is done already, reply says so. */
+bool intents_accept(struct intents *t, struct wish *wish, int64_t now,
+                    struct reply *reply);
+
+/* Empties a slot. */
+void intents_withdraw(struct intents *t, enum action action, struct str name,
+                      int64_t now);
+
+/* A plan names every slot that shall stay: what was not accepted between the
+ * two is emptied. -1 and err if they do not come in turn. */
+int intents_plan_begin(struct intents *t, struct err *err);
+int intents_plan_end(struct intents *t, int64_t now, struct err *err);
+
+/* The author is gone: what is not in flight yet is dropped, what is gets no
+ * reply and no second try. */
+void intents_orphan(struct intents *t, int64_t now);
+
+/* Nothing is in flight: what was carried out is known. */
+bool intents_settled(const struct intents *t);
+
+/* Walks what was carried out and not withdrawn; *pos starts at 0. False at the
+ * end. The texts live until the slot changes. */
+bool intents_written(const struct intents *t, size_t *pos, enum action *action,
+                     struct target *target);
+
+/* The next slot whose intent may be sent, now in flight; NULL: none is due. */
+struct intent_slot *intents_next(struct intents *t, int64_t now);
+
+/* Of a slot in flight. */
+const struct wish *intent_slot_wish(const struct intent_slot *slot);
+unsigned intent_slot_failures(const struct intent_slot *slot);
+
+/* How sending ended. */
+enum verdict {
+    VERDICT_ENDED,  /* with an outcome */
+    VERDICT_FAILED, /* without one; it is to be tried again */
+    VERDICT_HELD    /* broken off, nobody's failure */
+};
+
+struct answer {
+    enum verdict verdict;
+    enum outcome outcome;    /* these three of VERDICT_ENDED */
+    struct str uid, version; /* of the object as it is now, or empty */
+    struct str reason;       /* of either, one line for people */
+    int64_t retry_after;     /* of VERDICT_FAILED: at least so long */
+};
+
+/* The slot in flight is answered; it must not be used any more. True: reply
+ * is to be sent. */
+bool intents_finish(struct intents *t, struct intent_slot *slot,
+                    const struct answer *answer, int64_t now,
+                    struct reply *reply);
+
+/* When intents_next should be asked again; INT64_MAX: not before something
+ * else happens. In the past if something is due. */
+int64_t intents_due(const struct intents *t);
+
+struct intents_counts {
+    size_t in_flight;
+    size_t queued;  /* wanted and not in flight */
+    size_t written; /* carried out, not withdrawn */
+};
+struct intents_counts intents_counts(const struct intents *t);
+
+#endif

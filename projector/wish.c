@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "projector/wish.h"
+
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "proto/frame.h"
+#include "proto/unpack.h"
+
+static int
+read_rack(union order *order, const struct value *body, struct arena *arena,
+          struct err *err)
+{
+    return intent_rack_unpack(&order->rack, body, arena, err);
+}
+
+static void
+put_rack(struct buf *out, const union order *order)
+{
+    intent_rack_pack(out, &order->rack);
+}
+
+static int
+read_delete(union order *order, const struct value *body, struct arena *arena,
+            struct err *err)
+{
+    return intent_delete_unpack(&order->target, body, arena, err);
+}
+
+static void
+put_delete(struct buf *out, const union order *order)
+{
+    intent_delete_pack(out, &order->target);
+}
+
+static int
+read_finalizer(union order *order, const struct value *body,
+               struct arena *arena, struct err *err)
+{
+    return intent_finalizer_unpack(&order->finalizer, body, arena, err);
+}
+
+static void
+put_finalizer(struct buf *out, const union order *order)
+{
+    intent_finalizer_pack(out, &order->finalizer);
+}
+
+static int
+read_node(union order *order, const struct value *body, struct arena *arena,
+          struct err *err)
+{
+    return intent_node_unpack(&order->node, body, arena, err);
+}
+
+static void
+put_node(struct buf *out, const union order *order)
+{
+    intent_node_pack(out, &order->node);
+}
+
+static int
+read_status(union order *order, const struct value *body, struct arena *arena,
+            struct err *err)
+{
+    return intent_status_unpack(&order->status, body, arena, err);
+}
+
+static void
+put_status(struct buf *out, const union order *order)
+{
+    intent_status_pack(out, &order->status);
+}
+
+struct form {
+    uint16_t type;
+    enum action action; /* of a status, the message itself says which */
+    int (*read)(union order *order, const struct value *body,
+                struct arena *arena, struct err *err);
+    void (*put)(struct buf *out, const union order *order);
+};
+
+static const struct form *
+find_form(uint16_t type)
+{
+    static const struct form forms[] = {
+        {MSG_RACK_WRITE, ACTION_RACK, read_rack, put_rack},
+        {MSG_RACK_DELETE, ACTION_RACK, read_delete, put_delete},
+        {MSG_FINALIZER, ACTION_INVENTORY_FINALIZER, read_finalizer,
+         put_finalizer},
+        {MSG_NODE_APPLY, ACTION_NODE, read_node, put_node},
+        {MSG_STATUS_WRITE, ACTION_COUNT, read_status, put_status},
+    };
+
+    for (size_t i = 0; i < nitems(forms); i++)
+        if (forms[i].type == type)
+            return &forms[i];
+    fatal("message %u carries no intent", (unsigned)type);
+}
+
+static struct str
+copy_text(char **at, struct str text)
+{
+    struct str copy = {*at, text.n};
+
+    if (text.n > 0)
+        memcpy(*at, text.s, text.n);
+    (*at)[text.n] = '\0';
+    *at += text.n + 1;
+    return copy;
+}
+
+/* One block: the struct, then its texts. */
+static struct wish *
+make_wish(const struct target *target, struct str content)
+{
+    struct wish *w = mem_zalloc(sizeof(*w) + target->name.n + target->uid.n +
+                                target->version.n + content.n + 4);
+    char *at = (char *)(w + 1);
+
+    w->target.name = copy_text(&at, target->name);
+    w->target.uid = copy_text(&at, target->uid);
+    w->target.version = copy_text(&at, target->version);
+    w->content = copy_text(&at, content);
+    return w;
+}
+
+struct wish *
+wish_new(uint16_t type, uint32_t id, const struct value *body, struct err *err)
+{
+    const struct form *form = find_form(type);
+    struct arena arena = {0};
+    struct buf content = {0};
+    union order order = {0};
+    struct wish *wish = NULL;
+
+    if (form->read(&order, body, &arena, err) == 0) {
+        struct target target = order.target;
+
+        order.target.uid = order.target.version = STR("");
+        form->put(&content, &order);
+        wish = make_wish(&target, buf_str(&content));
+        wish->type = type;
+        wish->id = id;
+        wish->action =
+            type == MSG_STATUS_WRITE ? order.status.action : form->action;
+    }
+    buf_fini(&content);
+    arena_fini(&arena);
+    return wish;
+}
+
+bool
+wish_same(const struct wish *a, const struct wish *b)
+{
+    return a->type == b->type && str_eq(a->content, b->content);
+}
+
+void
+wish_order(union order *order, const struct wish *wish, struct arena *arena)
+{
+    const struct form *form = find_form(wish->type);
+    struct unpacked *u;
+    struct err err;
+
+    u = unpack_body(wish->content, &err);
+    if (u == NULL || form->read(order, unpacked_root(u), arena, &err) != 0)
+        fatal("an intent kept does not unpack: %s", err.text);
+    unpacked_free(u);
+    order->target.uid = arena_str(arena, wish->target.uid);
+    order->target.version = arena_str(arena, wish->target.version);
+}

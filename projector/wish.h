@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PROJECTOR_WISH_H
+#define PROJECTOR_WISH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/intent.h"
+
+/*
+ * An intent as it is kept from its frame to its result: packed, in one piece of
+ * memory, to be freed with free().
+ */
+struct wish {
+    uint16_t type; /* MSG_RACK_WRITE, ... */
+    uint32_t id;   /* of its frame */
+    enum action action;
+    struct target target;
+    /* The body of its message, but uid and version of the target left empty:
+     * so wishes for the same content have the same bytes, however old the
+     * object was that their author saw. */
+    struct str content;
+};
+
+/* The intent in a message of that type. NULL and err if the body is not as the
+ * catalogue says; type must be one that carries an intent. */
+struct wish *wish_new(uint16_t type, uint32_t id, const struct value *body,
+                      struct err *err);
+
+/* Both want the same content for the object of that name, whatever uid and
+ * version their authors saw. */
+bool wish_same(const struct wish *a, const struct wish *b);
+
+/* A wish unpacked; which member counts is told by the type. The target is the
+ * first member of each. */
+union order {
+    struct target target; /* all that MSG_RACK_DELETE holds */
+    struct intent_rack rack;
+    struct intent_node node;
+    struct intent_finalizer finalizer;
+    struct intent_status status;
+};
+
+/* Unpacks to the arena, with the target in full. */
+void wish_order(union order *order, const struct wish *wish,
+                struct arena *arena);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SUPERVISOR_CHILD_H
+#define SUPERVISOR_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The life of one worker as the supervisor sees it: a table from state and
+ * event to the next state and what to do.  No I/O and no clock in here; times
+ * are clock_now() values that the caller passes.
+ *
+ *   down      no process; a start is due at some time
+ *   starting  forked, HELLO not seen
+ *   wiring    HELLO was good; configuration, grants, links and START are out
+ *   running   READY came
+ *   stopping  told to stop, or being killed on the way to the end
+ *   killed    its process must end before it can be started again
+ *   ended     no process, and none to come
+ */
+enum child_state {
+    CHILD_DOWN,
+    CHILD_STARTING,
+    CHILD_WIRING,
+    CHILD_RUNNING,
+    CHILD_STOPPING,
+    CHILD_KILLED,
+    CHILD_ENDED,
+    CHILD_STATES
+};
+
+enum child_event {
+    CHILD_DUE,   /* the time for a start has come */
+    CHILD_HELLO, /* a HELLO that fits */
+    CHILD_READY, /* READY came */
+    CHILD_CUT,   /* the control link ended, or a rule was broken on it */
+    CHILD_LATE,  /* a step took longer than its limit */
+    CHILD_STOP,  /* the whole is stopping, and it is this one's turn */
+    CHILD_EXIT,  /* the process is gone */
+    CHILD_EVENTS
+};
+
+enum child_action {
+    CHILD_NOTHING,
+    CHILD_SPAWN,    /* fork and exec it */
+    CHILD_WIRE,     /* CONFIG, grants, links, START */
+    CHILD_ANNOUNCE, /* it is there: log, state */
+    CHILD_TELL,     /* send STOP */
+    CHILD_KILL,     /* SIGKILL */
+    CHILD_RESTART,  /* it died: say so, a start is due at child->due */
+    CHILD_GIVE_UP,  /* it cannot live: end the whole, with the reason */
+    CHILD_FINISH,   /* it ended as it was told */
+};
+
+struct child {
+    enum child_state state;
+    int64_t due;      /* in CHILD_DOWN: when to start */
+    int64_t limit;    /* when CHILD_LATE is due; 0: no limit runs */
+    int64_t started;  /* the last start */
+    int64_t ready;    /* since when it is ready; 0 if not */
+    unsigned deaths;  /* in a row, without a minute of health between */
+    unsigned unready; /* deaths in a row without READY */
+    bool ever_ready;
+};
+
+/* Limits, in nanoseconds. */
+#define CHILD_START_LIMIT INT64_C(10000000000)
+#define CHILD_STOP_LIMIT INT64_C(6000000000)
+#define CHILD_HEALTHY INT64_C(60000000000)
+#define CHILD_UNREADY_DEATHS 10
+
+/*
+ * Takes the event at time now; returns what to do.  A restart is at once after
+ * a first death; while deaths repeat, the start before and the next are at
+ * least 0.1 s apart, doubling to 10 s; a minute of health forgets them.  After
+ * ten deaths in a row without READY it is given up.
+ */
+enum child_action child_step(struct child *child, enum child_event event,
+                             int64_t now);
+
+/* "down", "starting", ... */
+const char *child_state_name(enum child_state state);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/health.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/pack.h"
+#include "proto/unpack.h"
+
+/* Whose synchronisation readiness needs. */
+static const enum role needed[] = {ROLE_INFORMER, ROLE_PLACER};
+
+static void
+keep_text(char *to, size_t size, struct str text)
+{
+    snprintf(to, size, "%.*s", (int)text.n, text.s);
+}
+
+static void
+keep_facts(struct report *report, const struct value *map, bool *bad)
+{
+    report->count = 0;
+    for (size_t i = 0; map != NULL && i < value_count(map); i++) {
+        struct fact *fact = &report->facts[report->count];
+
+        if (i == HEALTH_FACTS || !value_int(value_at(map, i), &fact->number)) {
+            *bad = true;
+            return;
+        }
+        keep_text(fact->name, sizeof(fact->name), value_key(map, i));
+        report->count++;
+    }
+}
+
+int
+health_report(struct health *health, enum role role, const struct value *body,
+              struct err *err)
+{
+    struct report *report = &health->reports[role];
+    struct unpack u = unpack_fields(body);
+    bool ok = unpack_bool(&u);
+    struct str reason = unpack_str(&u);
+
+    keep_facts(report, unpack_map(&u), &u.bad);
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    report->ok = ok;
+    keep_text(report->reason, sizeof(report->reason), reason);
+    if (ok)
+        report->lost = 0;
+    return 0;
+}
+
+void
+health_died(struct health *health, enum role role, int64_t now)
+{
+    struct report *report = &health->reports[role];
+
+    if (report->ok && report->lost == 0)
+        report->lost = now;
+    report->ok = false;
+    keep_text(report->reason, sizeof(report->reason), STR("restarting"));
+}
+
+int64_t
+health_fact(const struct health *health, enum role role, const char *name,
+            int64_t fallback)
+{
+    const struct report *report = &health->reports[role];
+
+    for (unsigned i = 0; i < report->count; i++)
+        if (strcmp(report->facts[i].name, name) == 0)
+            return report->facts[i].number;
+    return fallback;
+}
+
+static bool
+fine(const struct report *report, int64_t now)
+{
+    return report->ok ||
+           (report->lost != 0 && now - report->lost < HEALTH_GRACE);
+}
+
+bool
+health_synchronised(const struct health *health, int64_t now)
+{
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+        if (!fine(&health->reports[needed[i]], now))
+            return false;
+    return true;
+}
+
+static const char *
+why(const struct report *report)
+{
+    return report->reason[0] == '\0' ? "starting" : report->reason;
+}
+
+static bool
+elected(const struct health *health, struct err *reason)
+{
+    int64_t view = health_fact(health, ROLE_ELECTOR, "view", VIEW_STOPPED);
+
+    if (view == VIEW_STANDBY)
+        return true;
+    if (view != VIEW_LEADER) {
+        err_set(reason, "elector: %s", why(&health->reports[ROLE_ELECTOR]));
+        return false;
+    }
+    if (health_fact(health, ROLE_PLACER, "term", 0) ==
+        health_fact(health, ROLE_ELECTOR, "term", -1))
+        return true;
+    err_set(reason, "placer: no plan in the new term yet");
+    return false;
+}
+
+bool
+health_ready(const struct health *health, int64_t now, struct err *reason)
+{
+    if (health->stopping) {
+        err_set(reason, "stopping");
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+        if (fine(&health->reports[needed[i]], now))
+            continue;
+        err_set(reason, "%s: %s", role_name(needed[i]),
+                why(&health->reports[needed[i]]));
+        return false;
+    }
+    return elected(health, reason);
+}
+
+void
+health_pack(struct buf *out, const struct health *health, int64_t now)
+{
+    struct err reason = {""};
+    bool ready = health_ready(health, now, &reason);
+
+    pack_array(out, 3);
+    pack_bool(out, ready);
+    pack_text(out, reason.text);
+    pack_map(out, ROLE_COUNT - 1);
+    for (unsigned role = 1; role < ROLE_COUNT; role++) {
+        const struct report *report = &health->reports[role];
+
+        pack_text(out, role_name((enum role)role));
+        pack_array(out, 2);
+        pack_bool(out, report->ok);
+        pack_text(out, report->ok ? "" : why(report));
+    }
+}

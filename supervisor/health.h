@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SUPERVISOR_HEALTH_H
+#define SUPERVISOR_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "proto/role.h"
+
+struct value;
+
+/*
+ * What the workers report, and what follows for the whole: is this replica
+ * ready (mokka-control 2.5), and may the elector contend.  Pure: times are
+ * passed in.
+ *
+ * Ready = informer and placer are synchronised AND this replica stands by, or
+ * leads and has planned in the present term.  An informer or placer that was
+ * fine and is away for less than ten seconds changes nothing; the absence of
+ * the others never does.
+ */
+#define HEALTH_GRACE INT64_C(10000000000)
+#define HEALTH_FACTS 32
+
+struct fact {
+    char name[32];
+    int64_t number;
+};
+
+struct report {
+    bool ok;
+    char reason[256]; /* why it is not ok */
+    struct fact facts[HEALTH_FACTS];
+    unsigned count;
+    int64_t lost; /* it was ok until then and is not again; 0 otherwise */
+};
+
+struct health {
+    struct report reports[ROLE_COUNT];
+    bool stopping;
+};
+
+/* Values of the elector's fact "view". */
+enum view { VIEW_STOPPED, VIEW_WAITING, VIEW_STANDBY, VIEW_LEADER };
+
+/* Takes the body of a STATE. -1 and err if it is not one. */
+int health_report(struct health *health, enum role role,
+                  const struct value *body, struct err *err);
+
+/* The worker died at now; what it said last stands for the grace. */
+void health_died(struct health *health, enum role role, int64_t now);
+
+/* A fact of the last report, or fallback. */
+int64_t health_fact(const struct health *health, enum role role,
+                    const char *name, int64_t fallback);
+
+/* Informer and placer are synchronised: the elector may contend. */
+bool health_synchronised(const struct health *health, int64_t now);
+
+/* Whether this replica is ready; if not, reason says what it waits for. */
+bool health_ready(const struct health *health, int64_t now, struct err *reason);
+
+/* The body of READINESS. */
+void health_pack(struct buf *out, const struct health *health, int64_t now);
+
+#endif

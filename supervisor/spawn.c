@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/spawn.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+
+#define CONTROL_FD 3
+
+int
+spawn_pair(int ends[2], struct err *err)
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0)
+        return 0;
+    return err_errno(err, "cannot make a socketpair");
+}
+
+/* Where the executable is: the first place that has it. */
+static int
+locate(const char *name, char path[PATH_MAX], struct err *err)
+{
+    static const char *const places[] = {"", "../libexec/mokka/"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+
+    if (n <= 0)
+        return err_errno(err, "cannot read /proc/self/exe");
+    self[n] = '\0';
+    slash = strrchr(self, '/');
+    slash[1] = '\0';
+    for (size_t i = 0; i < nitems(places); i++) {
+        if (snprintf(path, PATH_MAX, "%s%s%s", self, places[i], name) <
+                PATH_MAX &&
+            access(path, X_OK) == 0)
+            return 0;
+    }
+    return err_set(err,
+                   "no executable %s in %s or %s../libexec/mokka: install all "
+                   "programs of one build together",
+                   name, self, self);
+}
+
+/* In the child: descriptor 3 is the link, then the worker's program. */
+static void
+become(const char *path, const char *name, int control)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (control == CONTROL_FD)
+        fcntl(control, F_SETFD, 0);
+    else
+        dup2(control, CONTROL_FD);
+    execl(path, name, (char *)NULL);
+    _exit(127);
+}
+
+pid_t
+spawn_worker(const char *name, int *control, struct err *err)
+{
+    char path[PATH_MAX];
+    int ends[2];
+    pid_t pid;
+
+    if (locate(name, path, err) != 0 || spawn_pair(ends, err) != 0)
+        return -1;
+    pid = fork();
+    if (pid == 0)
+        become(path, name, ends[1]);
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return err_errno(err, "cannot fork for %s", name);
+    }
+    *control = ends[0];
+    return pid;
+}
