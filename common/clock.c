@@ -76,7 +76,8 @@ take_digits(struct str *text, size_t n, int *value)
 static bool
 take_char(struct str *text, const char *one_of)
 {
-    if (text->n == 0 || strchr(one_of, text->s[0]) == NULL)
+    if (text->n == 0 || text->s[0] == '\0' ||
+        strchr(one_of, text->s[0]) == NULL)
         return false;
     text->s++;
     text->n--;
@@ -120,6 +121,15 @@ take_offset(struct str *text, int *minutes)
     return true;
 }
 
+static int
+days_of(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return days[month - 1] + (month == 2 && leap);
+}
+
 static bool
 take_date_time(struct str *text, struct tm *tm)
 {
@@ -131,8 +141,8 @@ take_date_time(struct str *text, struct tm *tm)
         !take_digits(text, 2, &tm->tm_sec))
         return false;
     return tm->tm_year >= 1 && tm->tm_mon >= 1 && tm->tm_mon <= 12 &&
-           tm->tm_mday >= 1 && tm->tm_mday <= 31 && tm->tm_hour <= 23 &&
-           tm->tm_min <= 59 && tm->tm_sec <= 60;
+           tm->tm_mday >= 1 && tm->tm_hour <= 23 && tm->tm_min <= 59 &&
+           tm->tm_sec <= 60 && tm->tm_mday <= days_of(tm->tm_year, tm->tm_mon);
 }
 
 int
@@ -170,36 +180,52 @@ static const struct {
     {"h", 3600 * CLOCK_SECOND},
 };
 
-/* One number and its unit, "1.5s"; adds it to *ns and moves *text on. */
+/* number with one more digit; false and unchanged if that does not fit. */
+static bool
+append_digit(int64_t *number, char digit)
+{
+    int64_t grown;
+
+    if (__builtin_mul_overflow(*number, 10, &grown) ||
+        __builtin_add_overflow(grown, digit - '0', &grown))
+        return false;
+    *number = grown;
+    return true;
+}
+
+/* One number and its unit, "1.5s"; adds it to *ns and moves *text on.  The
+ * fraction is reckoned as Go does it, to the same last nanosecond. */
 static bool
 take_term(const char **text, int64_t *ns)
 {
     const char *p = *text;
     int64_t whole = 0;
     int64_t part;
-    double fraction = 0;
+    int64_t fraction = 0;
     double scale = 1;
     size_t n;
     bool digits = false;
 
     for (; isdigit((unsigned char)*p); p++, digits = true)
-        if (__builtin_mul_overflow(whole, 10, &whole) ||
-            __builtin_add_overflow(whole, *p - '0', &whole))
+        if (!append_digit(&whole, *p))
             return false;
     if (*p == '.')
         for (p++; isdigit((unsigned char)*p); p++, digits = true)
-            fraction += (*p - '0') * (scale /= 10);
+            if (append_digit(&fraction, *p))
+                scale *= 10;
     n = strcspn(p, "0123456789.");
     if (!digits)
         return false;
     for (size_t i = 0; i < nitems(units); i++) {
+        double unit = (double)units[i].ns;
+
         if (strlen(units[i].name) != n || strncmp(p, units[i].name, n) != 0)
             continue;
         *text = p + n;
         return !__builtin_mul_overflow(whole, units[i].ns, &part) &&
                !__builtin_add_overflow(*ns, part, ns) &&
                !__builtin_add_overflow(
-                   *ns, (int64_t)(fraction * (double)units[i].ns), ns);
+                   *ns, (int64_t)((double)fraction * (unit / scale)), ns);
     }
     return false;
 }

@@ -8,12 +8,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A sequence lock: odd while being written.  A writer that died half-way
- * leaves it odd; the next one starts from there. */
-struct lease_page {
-    atomic_uint_fast64_t sequence;
+struct published {
     atomic_uint_fast64_t term;
     atomic_int_fast64_t deadline;
+};
+
+/* A sequence number and two places: its lowest bit says which of them counts.
+ * The writer fills the other one first, so one that dies half-way leaves what
+ * it published last. */
+struct lease_page {
+    atomic_uint_fast64_t sequence;
+    struct published places[2];
 };
 
 #define PAGE_BYTES 4096
@@ -64,26 +69,28 @@ lease_page_unmap(struct lease_page *page)
 void
 lease_page_publish(struct lease_page *page, uint64_t term, int64_t deadline)
 {
-    uint64_t odd = atomic_load(&page->sequence) | 1;
+    uint64_t next = atomic_load(&page->sequence) + 1;
+    struct published *place = &page->places[next & 1];
 
-    atomic_store(&page->sequence, odd);
-    atomic_store(&page->term, term);
-    atomic_store(&page->deadline, deadline);
-    atomic_store(&page->sequence, odd + 1);
+    atomic_store(&place->term, term);
+    atomic_store(&place->deadline, deadline);
+    atomic_store(&page->sequence, next);
 }
 
-/* A page that stays odd had its writer die inside it: no term can be told, so
- * none is, until the next writer has published. */
+/* A place is written again two publications later, so what was read is whole
+ * if the sequence did not move meanwhile.  One that never stands still is of no
+ * honest writer: no term then. */
 void
 lease_page_read(const struct lease_page *page, uint64_t *term,
                 int64_t *deadline)
 {
     for (int i = 0; i < READ_TRIES; i++) {
         uint64_t before = atomic_load(&page->sequence);
+        const struct published *place = &page->places[before & 1];
 
-        *term = atomic_load(&page->term);
-        *deadline = atomic_load(&page->deadline);
-        if ((before & 1) == 0 && atomic_load(&page->sequence) == before)
+        *term = atomic_load(&place->term);
+        *deadline = atomic_load(&place->deadline);
+        if (atomic_load(&page->sequence) == before)
             return;
     }
     *term = 0;

@@ -29,7 +29,9 @@ void lease_page_unmap(struct lease_page *page);
 void lease_page_publish(struct lease_page *page, uint64_t term,
                         int64_t deadline);
 
-/* The term and its deadline as published last, consistent with each other. */
+/* The term and its deadline as published last, consistent with each other, also
+ * when a writer died in the middle of publishing the next. Zeros before the
+ * first. */
 void lease_page_read(const struct lease_page *page, uint64_t *term,
                      int64_t *deadline);
 

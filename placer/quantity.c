@@ -8,16 +8,16 @@
  * integer of 32 bits: a power of ten).  At least one digit must be there.
  *
  * Emit, first match:
- *   exactly "0": so.
- *   Unchanged, sign and leading zeros and all: in decimal and exponent class,
- * if D and F have at most 18 digits, the power less the digits of F is at least
- * -9 and a multiple of 3, and the digits neither begin with 0 nor end with 000;
- * in binary class, if F is empty, D with that suffix has a precision of at most
- * 15 digits (as Kubernetes reckons it), fits 63 bits, and D is no multiple
+ *   "0": so.
+ *   Unchanged, sign and leading zeros and all.  Decimal and exponent class: if
+ * D and F have at most 18 digits, the power less the digits of F is at least -9
+ * and a multiple of 3, and the digits neither begin with 0 nor end with 000.
+ * Binary class: if F is empty, D and the suffix have a precision of at most 15
+ * digits as Kubernetes reckons it, the value fits 63 bits, and D is no multiple
  * of 8. Else from the value, rounded away from zero to a multiple of 10^-9, and
  * in binary class limited to 2^63-1: 0 as "0"; in binary class, if it is an
  *     integer of at least 1024, divided by 1024 while it divides; all others by
- *     powers of 1000, the digits as few as these allow.
+ *     powers of 1000, with as few digits as these allow.
  */
 #include "placer/quantity.h"
 
@@ -50,7 +50,6 @@ static const struct suffix suffixes[] = {
 };
 
 struct parsed {
-    struct str text; /* without blanks */
     bool negative;
     struct str whole, fraction; /* D and F */
     enum class class;
@@ -152,8 +151,7 @@ parse(struct parsed *q, struct str text)
     struct str rest = text;
     size_t digits;
 
-    *q = (struct parsed){.text = text};
-    q->negative = cut_char(&rest, '-');
+    *q = (struct parsed){.negative = cut_char(&rest, '-')};
     if (!q->negative)
         cut_char(&rest, '+');
     q->whole = cut_digits(&rest);
@@ -169,25 +167,25 @@ parse(struct parsed *q, struct str text)
     return digits > 0 && parse_suffix(q, rest);
 }
 
-static bool
-ends_with(struct str text, struct str end)
+/* Digit i of D and F together, counted from their end. */
+static char
+digit_from_end(const struct parsed *q, size_t i)
 {
-    return text.n >= end.n &&
-           memcmp(text.s + text.n - end.n, end.s, end.n) == 0;
+    if (i < q->fraction.n)
+        return q->fraction.s[q->fraction.n - 1 - i];
+    return q->whole.s[q->whole.n - 1 - (i - q->fraction.n)];
 }
 
 /* Do D and F together end with 000? */
 static bool
 thousands(const struct parsed *q)
 {
-    struct str end = STR("000");
-
-    if (ends_with(q->fraction, end))
-        return true;
-    if (q->fraction.n >= end.n || !ends_with(end, q->fraction))
+    if (q->whole.n + q->fraction.n < 3)
         return false;
-    end.n -= q->fraction.n;
-    return ends_with(q->whole, end);
+    for (size_t i = 0; i < 3; i++)
+        if (digit_from_end(q, i) != '0')
+            return false;
+    return true;
 }
 
 static bool

@@ -165,20 +165,21 @@ is_pending(const struct intent_slot *s)
     return s != NULL && s->wish != NULL && !s->in_flight;
 }
 
-/* Everything that changes whether a slot is pending goes through here. */
-static void
+/* Everything that changes whether a slot is pending goes through here. The
+ * wish that was there is the caller's. */
+static struct wish *
 set_wish(struct intents *t, struct intent_slot *s, struct wish *wish,
          bool in_flight)
 {
+    struct wish *old = s->wish;
+
     t->counts.queued -= is_pending(s);
     t->counts.in_flight -= s->in_flight;
-    if (s->wish != wish)
-        free(s->wish);
     s->wish = wish;
     s->in_flight = in_flight;
-    s->lane->busy = in_flight || (s->lane->busy && wish == NULL);
     t->counts.queued += is_pending(s);
     t->counts.in_flight += s->in_flight;
+    return old;
 }
 
 static void
@@ -196,9 +197,10 @@ forget_written(struct intents *t, struct intent_slot *s)
 
 static void
 remember_written(struct intents *t, struct intent_slot *s,
-                 const struct answer *a)
+                 const struct answer *a, struct wish *wish)
 {
     forget_written(t, s);
+    s->stands = wish;
     s->uid = mem_dup(a->uid.s, a->uid.n);
     s->version = mem_dup(a->version.s, a->version.n);
     t->counts.written++;
@@ -306,11 +308,10 @@ set_due(const struct intents *t, struct intent_slot *s, bool first, int64_t now)
 
 /* Gives the wish to a slot with nothing in flight. True: reply it is. */
 static bool
-want(struct intents *t, struct intent_slot *s, struct wish *wish, int64_t now,
+want(struct intents *t, struct intent_slot *s, struct wish *wish,
      struct reply *reply)
 {
     bool done = stands_already(s, wish);
-    bool first = s->wish == NULL;
 
     if (done) {
         struct answer a = {.outcome = OUTCOME_DONE,
@@ -319,21 +320,19 @@ want(struct intents *t, struct intent_slot *s, struct wish *wish, int64_t now,
 
         tell(t, reply, wish->id, s, &a);
         free(wish);
-        set_wish(t, s, NULL, false);
-        return true;
-    }
-    if (first)
+        wish = NULL;
+    } else if (s->wish == NULL) {
         s->turn = t->turns++;
-    set_wish(t, s, wish, false);
-    return false;
+    }
+    free(set_wish(t, s, wish, false));
+    return done;
 }
 
 bool
 intents_accept(struct intents *t, struct wish *wish, int64_t now,
                struct reply *reply)
 {
-    struct intent_slot *s =
-        find_slot(t, wish->action, wish->target.name, true);
+    struct intent_slot *s = find_slot(t, wish->action, wish->target.name, true);
     bool first = s->in_flight ? s->next == NULL : s->wish == NULL;
     bool done = false;
 
@@ -344,7 +343,7 @@ intents_accept(struct intents *t, struct wish *wish, int64_t now,
         free(s->next);
         s->next = wish;
     } else {
-        done = want(t, s, wish, now, reply);
+        done = want(t, s, wish, reply);
     }
     settle_lane(t, s->lane, now);
     return done;
@@ -360,7 +359,7 @@ empty(struct intents *t, struct intent_slot *s)
         s->emptied = true;
         return;
     }
-    set_wish(t, s, NULL, false);
+    free(set_wish(t, s, NULL, false));
     forget_written(t, s);
 }
 
@@ -400,18 +399,12 @@ unname(struct intents *t, struct intent_slot *s)
 }
 
 int
-intents_plan_begin(struct intents *t, struct err *err)
+intents_plan_begin(struct intents *t, int64_t now, struct err *err)
 {
-    struct lane *lane;
-    size_t pos = 0;
-
     if (t->planning)
         return err_set(err, "a plan begins within a plan");
     t->planning = true;
-    while ((lane = map_next(&t->lanes, &pos)) != NULL)
-        for (unsigned i = 0; i < LANE_SLOTS; i++)
-            if (lane->slots[i] != NULL)
-                unname(t, lane->slots[i]);
+    each_slot(t, now, unname);
     return 0;
 }
 
@@ -440,7 +433,7 @@ orphan(struct intents *t, struct intent_slot *s)
     if (s->in_flight)
         s->orphan = true;
     else
-        set_wish(t, s, NULL, false);
+        free(set_wish(t, s, NULL, false));
 }
 
 void
@@ -456,21 +449,158 @@ intents_settled(const struct intents *t)
     return t->counts.in_flight == 0;
 }
 
-bool
-intents_written(const struct intents *t, size_t *pos, enum action *action,
-                struct target *target)
+void
+intents_each_written(const struct intents *t,
+                     void (*visit)(void *arg, enum action action,
+                                   const struct target *target),
+                     void *arg)
 {
     const struct lane *lane;
+    size_t pos = 0;
 
-    /* Two steps of *pos for each place of the map's walk. */
-    for (size_t at = *pos / LANE_SLOTS; ; *pos = at * LANE_SLOTS) {
-        size_t here = at;
+    while ((lane = map_next(&t->lanes, &pos)) != NULL)
+        for (unsigned i = 0; i < LANE_SLOTS; i++) {
+            const struct intent_slot *s = lane->slots[i];
 
-        lane = map_next(&t->lanes, &at);
-        if (lane == NULL)
-            return false;
-        for (unsigned i = here == *pos / LANE_SLOTS ? *pos % LANE_SLOTS : 0;
-             i < LANE_SLOTS; i++)
-            ;
+            if (s != NULL && s->version != NULL)
+                visit(arg, s->action,
+                      &(struct target){lane_name(lane), str_of(s->uid),
+                                       str_of(s->version)});
+        }
+}
+
+/* The lane's first wish that is due, or NULL. */
+static struct intent_slot *
+pick(const struct lane *lane, int64_t now)
+{
+    struct intent_slot *first = NULL;
+
+    if (lane->rest > now)
+        return NULL;
+    for (unsigned i = 0; i < LANE_SLOTS; i++) {
+        struct intent_slot *s = lane->slots[i];
+
+        if (is_pending(s) && s->due <= now &&
+            (first == NULL || s->turn < first->turn))
+            first = s;
     }
+    return first;
+}
+
+struct intent_slot *
+intents_next(struct intents *t, int64_t now)
+{
+    struct line_item *item;
+
+    while ((item = line_first(&t->line)) != NULL && item->at <= now) {
+        struct lane *lane = (struct lane *)item;
+        struct intent_slot *s = pick(lane, now);
+
+        line_leave(&t->line, item);
+        if (s == NULL) {
+            settle_lane(t, lane, now);
+            continue;
+        }
+        lane->busy = true;
+        set_wish(t, s, s->wish, true);
+        /* Until it is answered nobody knows what stands. */
+        free(s->stands);
+        s->stands = NULL;
+        return s;
+    }
+    return NULL;
+}
+
+const struct wish *
+intent_slot_wish(const struct intent_slot *slot)
+{
+    return slot->wish;
+}
+
+unsigned
+intent_slot_failures(const struct intent_slot *slot)
+{
+    return slot->lane->failures;
+}
+
+static void
+count_failure(struct lane *lane, int64_t at_least, int64_t now)
+{
+    int64_t rest = BACKOFF_MOST;
+
+    if (lane->failures < 32 && BACKOFF_FIRST << lane->failures < rest)
+        rest = BACKOFF_FIRST << lane->failures;
+    lane->failures++;
+    lane->rest = now + (rest < at_least ? at_least : rest);
+}
+
+static void
+count(struct lane *lane, const struct answer *a, int64_t now)
+{
+    if (a->verdict == VERDICT_FAILED) {
+        count_failure(lane, a->retry_after, now);
+    } else if (a->verdict == VERDICT_ENDED) {
+        if (a->outcome == OUTCOME_STALE) {
+            count_failure(lane, 0, now);
+        } else {
+            lane->failures = 0;
+            lane->rest = 0;
+        }
+    }
+}
+
+/* The wish in flight comes out of it: wanted again, carried out or over. */
+static void
+land(struct intents *t, struct intent_slot *s, const struct answer *a,
+     bool again, int64_t now)
+{
+    struct wish *wish = set_wish(t, s, NULL, false);
+
+    if (again) {
+        s->due = now;
+        set_wish(t, s, wish, false);
+    } else if (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_DONE) {
+        remember_written(t, s, a, wish);
+    } else {
+        free(wish);
+    }
+    if (s->emptied)
+        forget_written(t, s);
+    s->orphan = s->emptied = false;
+}
+
+bool
+intents_finish(struct intents *t, struct intent_slot *s, const struct answer *a,
+               int64_t now, struct reply *reply)
+{
+    struct lane *lane = s->lane;
+    struct wish *next = s->next;
+    bool current = next == NULL && !s->orphan && !s->emptied;
+    bool replied = current && a->verdict == VERDICT_ENDED;
+
+    if (replied)
+        tell(t, reply, s->wish->id, s, a);
+    lane->busy = false;
+    count(lane, a, now);
+    land(t, s, a, current && !replied, now);
+    if (next != NULL) {
+        s->next = NULL;
+        replied = want(t, s, next, reply);
+    }
+    settle_lane(t, lane, now);
+    return replied;
+}
+
+int64_t
+intents_due(const struct intents *t)
+{
+    const struct line_item *first = line_first(&t->line);
+
+    return first == NULL ? NEVER : first->at;
+}
+
+struct intents_counts
+intents_counts(const struct intents *t)
+{
+    return t->counts;
 }

@@ -55,7 +55,7 @@ void intents_withdraw(struct intents *t, enum action action, struct str name,
 
 /* A plan names every slot that shall stay: what was not accepted between the
  * two is emptied. -1 and err if they do not come in turn. */
-int intents_plan_begin(struct intents *t, struct err *err);
+int intents_plan_begin(struct intents *t, int64_t now, struct err *err);
 int intents_plan_end(struct intents *t, int64_t now, struct err *err);
 
 /* The author is gone: what is not in flight yet is dropped, what is gets no
@@ -65,10 +65,12 @@ void intents_orphan(struct intents *t, int64_t now);
 /* Nothing is in flight: what was carried out is known. */
 bool intents_settled(const struct intents *t);
 
-/* Walks what was carried out and not withdrawn; *pos starts at 0. False at the
- * end. The texts live until the slot changes. */
-bool intents_written(const struct intents *t, size_t *pos, enum action *action,
-                     struct target *target);
+/* Calls visit for all that was carried out and not withdrawn. The texts live
+ * until the slot changes. */
+void intents_each_written(const struct intents *t,
+                          void (*visit)(void *arg, enum action action,
+                                        const struct target *target),
+                          void *arg);
 
 /* The next slot whose intent may be sent, now in flight; NULL: none is due. */
 struct intent_slot *intents_next(struct intents *t, int64_t now);

@@ -12,9 +12,9 @@
  * what waits, zeroed before their first use.
  */
 struct line_item {
-    int64_t at;     /* due */
-    uint64_t turn;  /* when it joined */
-    size_t place;   /* in the heap plus one; 0: does not wait */
+    int64_t at;    /* due */
+    uint64_t turn; /* when it joined */
+    size_t place;  /* in the heap plus one; 0: does not wait */
 };
 
 struct line {

@@ -16,7 +16,7 @@
 
 struct file {
     const char *path;
-    struct yaml_node *root;
+    struct kube_yaml *root;
 };
 
 /* How a value in the file becomes one in struct kube_config. */
@@ -54,12 +54,12 @@ static const struct field user_fields[] = {
 static const struct refusal {
     const char *key, *why;
 } refusals[] = {
-    {"exec", "credential plugins are not run here: have the plugin, or "
-             "kubectl create token SERVICEACCOUNT, write a token to a file "
-             "that is renewed, and name it in tokenFile"},
+    {"exec", "credential plugins are not run here: write a token to a file "
+             "(kubectl create token SERVICEACCOUNT > FILE, renewed by a timer) "
+             "and name that file in tokenFile"},
     {"auth-provider", "auth providers are not supported: write a token to a "
-                      "file that is renewed (kubectl create token "
-                      "SERVICEACCOUNT) and name it in tokenFile"},
+                      "file (kubectl create token SERVICEACCOUNT > FILE, "
+                      "renewed by a timer) and name that file in tokenFile"},
     {"username", "user names are no credentials for an API server: use "
                  "tokenFile or a client certificate"},
     {"password", "passwords are no credentials for an API server: use "
@@ -80,15 +80,15 @@ static const struct refusal {
 /* The text of a scalar that holds one, NULL if there is none. -1 and err if
  * the value is no scalar. */
 static int
-get_text(const struct file *file, const struct yaml_node *map, const char *key,
+get_text(const struct file *file, const struct kube_yaml *map, const char *key,
          const char **text, struct err *err)
 {
-    const struct yaml_node *node = yaml_get(map, key);
+    const struct kube_yaml *node = kube_yaml_get(map, key);
 
     *text = NULL;
     if (node == NULL || node->plain_null)
         return 0;
-    if (node->kind != YAML_SCALAR)
+    if (node->kind != KUBE_YAML_SCALAR)
         return refuse_at(err, file, node, "%s must be a text", key);
     if (*node->text != '\0')
         *text = node->text;
@@ -125,7 +125,7 @@ decode(const char *text, struct err *err)
 
 static int
 read_field(struct kube_config *config, const struct file *file,
-           const struct yaml_node *map, const struct field *field,
+           const struct kube_yaml *map, const struct field *field,
            struct err *err)
 {
     const char *text;
@@ -144,7 +144,7 @@ read_field(struct kube_config *config, const struct file *file,
     if (value == NULL) {
         err_prefix(err, "%s", field->key);
         return err_prefix(err, "%s:%zu", file->path,
-                          yaml_get(map, field->key)->line);
+                          kube_yaml_get(map, field->key)->line);
     }
     memcpy((char *)config + field->offset, &value, sizeof(value));
     return 0;
@@ -152,7 +152,7 @@ read_field(struct kube_config *config, const struct file *file,
 
 static int
 read_fields(struct kube_config *config, const struct file *file,
-            const struct yaml_node *map, const struct field *fields, size_t n,
+            const struct kube_yaml *map, const struct field *fields, size_t n,
             struct err *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -163,12 +163,12 @@ read_fields(struct kube_config *config, const struct file *file,
 
 /* The map named `inner` of the entry called name in the list called list:
  * clusters: [{name: kind, cluster: {...}}]. NULL and err if it is not there. */
-static const struct yaml_node *
+static const struct kube_yaml *
 find_named(const struct file *file, const char *list, const char *inner,
            const char *name, struct err *err)
 {
-    const struct yaml_node *all = yaml_get(file->root, list);
-    const struct yaml_node *value;
+    const struct kube_yaml *all = kube_yaml_get(file->root, list);
+    const struct kube_yaml *value;
     const char *text;
 
     for (size_t i = 0; all != NULL && i < all->n_items; i++) {
@@ -176,8 +176,8 @@ find_named(const struct file *file, const char *list, const char *inner,
             return NULL;
         if (text == NULL || strcmp(text, name) != 0)
             continue;
-        value = yaml_get(all->items[i], inner);
-        if (value != NULL && value->kind == YAML_MAP)
+        value = kube_yaml_get(all->items[i], inner);
+        if (value != NULL && value->kind == KUBE_YAML_MAP)
             return value;
         refuse_at(err, file, all->items[i], "\"%.64s\" has no %s", name, inner);
         return NULL;
@@ -189,7 +189,7 @@ find_named(const struct file *file, const char *list, const char *inner,
 
 static int
 read_insecure(struct kube_config *config, const struct file *file,
-              const struct yaml_node *cluster, struct err *err)
+              const struct kube_yaml *cluster, struct err *err)
 {
     const char *key = "insecure-skip-tls-verify";
     const char *text;
@@ -197,11 +197,11 @@ read_insecure(struct kube_config *config, const struct file *file,
     if (get_text(file, cluster, key, &text, err) < 0)
         return -1;
     if (text != NULL && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        return refuse_at(err, file, yaml_get(cluster, key),
+        return refuse_at(err, file, kube_yaml_get(cluster, key),
                          "%s is true or false", key);
     config->insecure = text != NULL && strcmp(text, "true") == 0;
     if (config->insecure && (config->ca_file != NULL || config->ca_data))
-        return refuse_at(err, file, yaml_get(cluster, key),
+        return refuse_at(err, file, kube_yaml_get(cluster, key),
                          "%s and a certificate authority exclude each other",
                          key);
     return 0;
@@ -228,7 +228,7 @@ static int
 read_cluster(struct kube_config *config, const struct file *file,
              const char *name, struct err *err)
 {
-    const struct yaml_node *cluster =
+    const struct kube_yaml *cluster =
         find_named(file, "clusters", "cluster", name, err);
 
     if (cluster == NULL ||
@@ -247,13 +247,13 @@ static int
 read_user(struct kube_config *config, const struct file *file, const char *name,
           struct err *err)
 {
-    const struct yaml_node *user = find_named(file, "users", "user", name, err);
-    const struct yaml_node *refused;
+    const struct kube_yaml *user = find_named(file, "users", "user", name, err);
+    const struct kube_yaml *refused;
 
     if (user == NULL)
         return -1;
     for (size_t i = 0; i < nitems(refusals); i++) {
-        refused = yaml_get(user, refusals[i].key);
+        refused = kube_yaml_get(user, refusals[i].key);
         if (refused != NULL && !refused->plain_null)
             return refuse_at(err, file, refused, "%s: %s", refusals[i].key,
                              refusals[i].why);
@@ -287,7 +287,7 @@ static int
 read_context(struct kube_config *config, const struct file *file,
              struct err *err)
 {
-    const struct yaml_node *context;
+    const struct kube_yaml *context;
     const char *name, *cluster, *user;
 
     if (get_text(file, file->root, "current-context", &name, err) < 0)
@@ -319,13 +319,13 @@ kubeconfig_read(struct kube_config *config, const char *path, struct err *err)
 
     *config = (struct kube_config){0};
     if (file_read(path, FILE_MAX, &text, err) == 0)
-        file.root = yaml_parse(buf_str(&text), path, err);
+        file.root = kube_yaml_parse(buf_str(&text), path, err);
     else
         err_prefix(err, "kubeconfig");
     file_wipe(&text);
     if (file.root != NULL)
         rc = read_context(config, &file, err);
-    yaml_free(file.root);
+    kube_yaml_free(file.root);
     if (rc < 0)
         kube_config_fini(config);
     else

@@ -13,6 +13,9 @@
 
 #define RETRY_AFTER_MAX 3600 /* seconds */
 #define LINE_MAX_BYTES 256   /* of a message that is no Status */
+/* What was tried, and the server's message, in a line about an answer. */
+#define WHAT_MAX 180
+#define MESSAGE_MAX 240
 
 static void
 add_cause(struct kube_status *status, const struct kube_cause *cause)
@@ -282,19 +285,44 @@ remedy(int status)
     }
 }
 
+/* A copy of text on one line, cut before the character that exceeds size. */
+static void
+one_line(char *line, size_t size, const char *text)
+{
+    size_t n = strlen(text);
+
+    if (n >= size)
+        for (n = size - 1; n > 0 && (text[n] & 0xc0) == 0x80;)
+            n--;
+    for (size_t i = 0; i < n; i++)
+        line[i] = (unsigned char)text[i] < ' ' ? ' ' : text[i];
+    line[n] = '\0';
+}
+
 static int
 describe_status(const struct kube_response *response, const char *what,
                 struct err *err)
 {
-    struct kube_status status;
     const char *name = status_name(response->status);
+    struct kube_status status;
+    char message[MESSAGE_MAX];
 
     kube_status_read(&status, response);
-    err_set(err, "%.255s: %d%s%s%s%.300s%s", what, response->status,
-            *name == '\0' ? "" : " ", name, *status.message == '\0' ? "" : ": ",
-            status.message, remedy(response->status));
+    one_line(message, sizeof(message), status.message);
     kube_status_fini(&status);
-    return -1;
+    return err_set(err, "%s: %d%s%s%s%s%s", what, response->status,
+                   *name == '\0' ? "" : " ", name, *message == '\0' ? "" : ": ",
+                   message, remedy(response->status));
+}
+
+/* The path in a URL: what its messages begin with names the server already. */
+static const char *
+path_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+    const char *path = host == NULL ? NULL : strchr(host + 3, '/');
+
+    return path == NULL ? url : path;
 }
 
 int
@@ -302,15 +330,17 @@ kube_describe(const struct kube_response *response, const char *what,
               struct err *err)
 {
     const char *url = response->url == NULL ? "" : response->url;
+    char line[WHAT_MAX];
     char *named = NULL;
 
+    if (response->status == 0)
+        url = path_of(url);
     if (what == NULL)
         what = named = mem_printf("%s %.*s", response->method,
                                   (int)strcspn(url, "?"), url);
-    if (response->status == 0)
-        err_set(err, "%.255s: %s", what, response->err.text);
-    else
-        describe_status(response, what, err);
+    one_line(line, sizeof(line), what);
     free(named);
-    return -1;
+    if (response->status == 0)
+        return err_set(err, "%s: %s", line, response->err.text);
+    return describe_status(response, line, err);
 }

@@ -73,9 +73,10 @@ bool kube_status_too_new(const struct kube_status *status);
  * returns -1, so that it can end a function:
  *
  *     GET https://host:6443/apis/...: 403 Forbidden: racks is forbidden: ...
- *     list racks: https://host:6443: connection refused; is the API server ...
+ *     list racks: https://host:6443: connection refused: nothing listens ...
  *
- * what says what was tried; NULL: method and URL (without its query).
+ * what says what was tried; NULL: method and URL (without its query).  Without
+ * an answer the text ends with response->err, which names the server.
  */
 int kube_describe(const struct kube_response *response, const char *what,
                   struct err *err);

@@ -20,7 +20,7 @@ struct reader {
     size_t nodes;
 };
 
-static struct yaml_node *read_node(struct reader *reader, int depth,
+static struct kube_yaml *read_node(struct reader *reader, int depth,
                                    struct err *err);
 
 /* Says what is wrong at the current event. */
@@ -51,10 +51,10 @@ advance(struct reader *reader, struct err *err)
                                            : parser->problem);
 }
 
-static struct yaml_node *
-node_new(struct reader *reader, enum yaml_kind kind, struct err *err)
+static struct kube_yaml *
+node_new(struct reader *reader, enum kube_yaml_kind kind, struct err *err)
 {
-    struct yaml_node *node;
+    struct kube_yaml *node;
 
     if (++reader->nodes > NODES_MAX) {
         refuse(reader, err, "too many values in this file");
@@ -66,10 +66,10 @@ node_new(struct reader *reader, enum yaml_kind kind, struct err *err)
     return node;
 }
 
-static struct yaml_node *
+static struct kube_yaml *
 read_scalar(struct reader *reader, struct err *err)
 {
-    struct yaml_node *node = node_new(reader, YAML_SCALAR, err);
+    struct kube_yaml *node = node_new(reader, KUBE_YAML_SCALAR, err);
     const char *text = (const char *)reader->event.data.scalar.value;
     size_t n = reader->event.data.scalar.length;
 
@@ -83,21 +83,21 @@ read_scalar(struct reader *reader, struct err *err)
     if (strlen(node->text) == n)
         return node;
     refuse(reader, err, "a NUL inside a value");
-    yaml_free(node);
+    kube_yaml_free(node);
     return NULL;
 }
 
 static void
-append(struct yaml_node *node, struct yaml_node *item)
+append(struct kube_yaml *node, struct kube_yaml *item)
 {
     node->items =
-        mem_resize(node->items, node->n_items + 1, sizeof(struct yaml_node *));
+        mem_resize(node->items, node->n_items + 1, sizeof(struct kube_yaml *));
     node->items[node->n_items++] = item;
 }
 
 /* The key at the current event, as memory of its own; NULL and err. */
 static char *
-read_key(struct reader *reader, const struct yaml_node *map, struct err *err)
+read_key(struct reader *reader, const struct kube_yaml *map, struct err *err)
 {
     const char *key = (const char *)reader->event.data.scalar.value;
 
@@ -105,7 +105,7 @@ read_key(struct reader *reader, const struct yaml_node *map, struct err *err)
         refuse(reader, err, "a key must be a plain text");
         return NULL;
     }
-    if (yaml_get(map, key) != NULL) {
+    if (kube_yaml_get(map, key) != NULL) {
         err_set(err, "%s:%zu: the key \"%.64s\" comes twice", reader->name,
                 reader->event.start_mark.line + 1, key);
         return NULL;
@@ -114,11 +114,11 @@ read_key(struct reader *reader, const struct yaml_node *map, struct err *err)
 }
 
 static int
-read_entry(struct reader *reader, struct yaml_node *map, int depth,
+read_entry(struct reader *reader, struct kube_yaml *map, int depth,
            struct err *err)
 {
     char *key = read_key(reader, map, err);
-    struct yaml_node *value;
+    struct kube_yaml *value;
 
     if (key == NULL)
         return -1;
@@ -133,10 +133,10 @@ read_entry(struct reader *reader, struct yaml_node *map, int depth,
 }
 
 static int
-read_item(struct reader *reader, struct yaml_node *list, int depth,
+read_item(struct reader *reader, struct kube_yaml *list, int depth,
           struct err *err)
 {
-    struct yaml_node *value = read_node(reader, depth, err);
+    struct kube_yaml *value = read_node(reader, depth, err);
 
     if (value == NULL)
         return -1;
@@ -145,13 +145,13 @@ read_item(struct reader *reader, struct yaml_node *list, int depth,
 }
 
 /* A map or list: from its start event to its end event. */
-static struct yaml_node *
-read_nested(struct reader *reader, enum yaml_kind kind, int depth,
+static struct kube_yaml *
+read_nested(struct reader *reader, enum kube_yaml_kind kind, int depth,
             struct err *err)
 {
-    yaml_event_type_t end =
-        kind == YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
-    struct yaml_node *node;
+    yaml_event_type_t end = kind == KUBE_YAML_MAP ? YAML_MAPPING_END_EVENT
+                                                  : YAML_SEQUENCE_END_EVENT;
+    struct kube_yaml *node;
     int rc;
 
     if (depth >= DEPTH_MAX) {
@@ -162,28 +162,28 @@ read_nested(struct reader *reader, enum yaml_kind kind, int depth,
     if (node == NULL)
         return NULL;
     while ((rc = advance(reader, err)) == 0 && reader->event.type != end) {
-        rc = kind == YAML_MAP ? read_entry(reader, node, depth + 1, err)
-                              : read_item(reader, node, depth + 1, err);
+        rc = kind == KUBE_YAML_MAP ? read_entry(reader, node, depth + 1, err)
+                                   : read_item(reader, node, depth + 1, err);
         if (rc < 0)
             break;
     }
     if (rc == 0)
         return node;
-    yaml_free(node);
+    kube_yaml_free(node);
     return NULL;
 }
 
 /* The value that starts at the current event; leaves its last event current. */
-static struct yaml_node *
+static struct kube_yaml *
 read_node(struct reader *reader, int depth, struct err *err)
 {
     switch (reader->event.type) {
     case YAML_SCALAR_EVENT:
         return read_scalar(reader, err);
     case YAML_MAPPING_START_EVENT:
-        return read_nested(reader, YAML_MAP, depth, err);
+        return read_nested(reader, KUBE_YAML_MAP, depth, err);
     case YAML_SEQUENCE_START_EVENT:
-        return read_nested(reader, YAML_LIST, depth, err);
+        return read_nested(reader, KUBE_YAML_LIST, depth, err);
     case YAML_ALIAS_EVENT:
         refuse(reader, err, "aliases (*name) are not accepted here");
         return NULL;
@@ -194,33 +194,33 @@ read_node(struct reader *reader, int depth, struct err *err)
 }
 
 /* From the start of the stream to its end: one document, or none. */
-static struct yaml_node *
+static struct kube_yaml *
 read_stream(struct reader *reader, struct err *err)
 {
-    struct yaml_node *root = NULL;
+    struct kube_yaml *root = NULL;
 
     if (advance(reader, err) < 0 || advance(reader, err) < 0)
         return NULL;
     if (reader->event.type == YAML_STREAM_END_EVENT)
-        return node_new(reader, YAML_MAP, err);
+        return node_new(reader, KUBE_YAML_MAP, err);
     if (advance(reader, err) < 0 ||
         (root = read_node(reader, 0, err)) == NULL ||
         advance(reader, err) < 0 || advance(reader, err) < 0) {
-        yaml_free(root);
+        kube_yaml_free(root);
         return NULL;
     }
     if (reader->event.type == YAML_STREAM_END_EVENT)
         return root;
     refuse(reader, err, "a second document: only one is accepted");
-    yaml_free(root);
+    kube_yaml_free(root);
     return NULL;
 }
 
-struct yaml_node *
-yaml_parse(struct str text, const char *name, struct err *err)
+struct kube_yaml *
+kube_yaml_parse(struct str text, const char *name, struct err *err)
 {
     struct reader reader = {.name = name};
-    struct yaml_node *root;
+    struct kube_yaml *root;
 
     if (text.n > TEXT_MAX) {
         err_set(err, "%s: larger than %zu bytes", name, TEXT_MAX);
@@ -239,12 +239,12 @@ yaml_parse(struct str text, const char *name, struct err *err)
 }
 
 void
-yaml_free(struct yaml_node *node)
+kube_yaml_free(struct kube_yaml *node)
 {
     if (node == NULL)
         return;
     for (size_t i = 0; i < node->n_items; i++)
-        yaml_free(node->items[i]);
+        kube_yaml_free(node->items[i]);
     if (node->text != NULL)
         explicit_bzero(node->text, strlen(node->text));
     free(node->items);
@@ -253,10 +253,10 @@ yaml_free(struct yaml_node *node)
     free(node);
 }
 
-const struct yaml_node *
-yaml_get(const struct yaml_node *node, const char *key)
+const struct kube_yaml *
+kube_yaml_get(const struct kube_yaml *node, const char *key)
 {
-    if (node == NULL || node->kind != YAML_MAP)
+    if (node == NULL || node->kind != KUBE_YAML_MAP)
         return NULL;
     for (size_t i = 0; i < node->n_items; i++)
         if (strcmp(node->items[i]->key, key) == 0)

@@ -13,27 +13,28 @@
  * can stand for gigabytes), and so are keys that come twice or are no scalars.
  * Every message names file:line.
  */
-enum yaml_kind { YAML_SCALAR, YAML_MAP, YAML_LIST };
+enum kube_yaml_kind { KUBE_YAML_SCALAR, KUBE_YAML_MAP, KUBE_YAML_LIST };
 
-struct yaml_node {
-    enum yaml_kind kind;
+struct kube_yaml {
+    enum kube_yaml_kind kind;
     char *key;      /* in a map: this node's key, or NULL */
     char *text;     /* of a scalar; "" for an empty one */
     int plain_null; /* a scalar that stands for null: empty, ~ or null */
     size_t line;    /* in the file, from 1 */
     size_t n_items; /* of a map or list, in the order of the file */
-    struct yaml_node **items;
+    struct kube_yaml **items;
 };
 
 /* Reads text; name is what messages call it. An empty document is an empty
  * map. NULL and err if it is no YAML or beyond a limit. */
-struct yaml_node *yaml_parse(struct str text, const char *name,
-                             struct err *err);
+struct kube_yaml *kube_yaml_parse(struct str text, const char *name,
+                                  struct err *err);
 
 /* Wipes every text and frees the tree; NULL is fine. */
-void yaml_free(struct yaml_node *node);
+void kube_yaml_free(struct kube_yaml *node);
 
 /* The value at key, or NULL if node is NULL, no map, or has none. */
-const struct yaml_node *yaml_get(const struct yaml_node *node, const char *key);
+const struct kube_yaml *kube_yaml_get(const struct kube_yaml *node,
+                                      const char *key);
 
 #endif

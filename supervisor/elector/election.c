@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/elector/election.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,13 +35,16 @@ struct election {
     enum election_view view;
     uint64_t term;    /* the last one */
     int64_t deadline; /* of its end; 0: it is over */
+    bool told;        /* its begin was said by this process */
 
     enum flight flight;
-    int64_t sent_at;  /* when the request under way was sent */
-    int64_t tried_at; /* when the present try began with its first request */
-    bool read_again;  /* this try has met a conflict already */
-    int64_t next_at;  /* when the next try is due */
+    int64_t sent_at;    /* when the request under way was sent */
+    int64_t tried_at;   /* when the present try began with its first request */
+    bool read_again;    /* this try has met a conflict already */
+    int64_t next_at;    /* when the next try is due */
     int64_t give_up_at; /* while RELEASING */
+    bool doubt; /* a write of ours, or of our predecessor's, may have been done
+                   since the Lease was read */
 
     bool known; /* observed is filled */
     struct lease_record observed;
@@ -61,6 +65,7 @@ election_new(const struct election_config *config, uint64_t term,
     e->term = term;
     e->deadline = deadline;
     e->view = deadline != 0 ? ELECTION_LEADER : ELECTION_STOPPED;
+    e->doubt = deadline != 0;
     e->next_at = NEVER;
     return e;
 }
@@ -117,6 +122,17 @@ publish(const struct election *e, struct election_actions *out)
 }
 
 static void
+begin_term(struct election *e, bool goes_on, struct election_actions *out)
+{
+    struct election_action *action = add(out, ELECTION_BEGAN);
+
+    e->told = true;
+    e->view = ELECTION_LEADER;
+    action->term = e->term;
+    action->goes_on = goes_on;
+}
+
+static void
 end_term(struct election *e, const char *reason, struct election_actions *out)
 {
     struct election_action *action;
@@ -124,7 +140,8 @@ end_term(struct election *e, const char *reason, struct election_actions *out)
     if (e->deadline == 0)
         return;
     e->deadline = 0;
-    e->view = ELECTION_WAITING;
+    e->told = false;
+    e->view = e->phase == CONTENDING ? ELECTION_WAITING : ELECTION_STOPPED;
     publish(e, out);
     action = add(out, ELECTION_ENDED);
     action->term = e->term;
@@ -132,9 +149,8 @@ end_term(struct election *e, const char *reason, struct election_actions *out)
 }
 
 static void
-request(struct election *e, const struct election_moment *m,
-        enum flight flight, const struct lease_record *record,
-        struct election_actions *out)
+request(struct election *e, const struct election_moment *m, enum flight flight,
+        const struct lease_record *record, struct election_actions *out)
 {
     static const enum election_verb verbs[] = {
         [READING] = ELECTION_GET,
@@ -187,12 +203,6 @@ same_record(const struct lease_record *a, const struct lease_record *b)
            a->transitions == b->transitions;
 }
 
-static void
-forget(struct election *e)
-{
-    e->known = false;
-}
-
 /* Takes in what the Lease says. */
 static void
 observe(struct election *e, const struct election_moment *m,
@@ -219,8 +229,8 @@ observe(struct election *e, const struct election_moment *m,
 static void
 stand_by(struct election *e)
 {
-    if (e->view == ELECTION_WAITING && e->observed.holder[0] != '\0' &&
-        !is_ours(e))
+    if (e->view == ELECTION_WAITING && e->known &&
+        e->observed.holder[0] != '\0' && !is_ours(e))
         e->view = ELECTION_STANDBY;
 }
 
@@ -263,7 +273,7 @@ released_record(const struct election *e, int64_t wall)
     };
 }
 
-/* Tries: each is a read, a write, or both. */
+/* Tries: each is a read, a write, or a read and a write. */
 
 static void
 take(struct election *e, const struct election_moment *m,
@@ -283,25 +293,26 @@ give_back(struct election *e, const struct election_moment *m,
     request(e, m, GIVING_BACK, &record, out);
 }
 
-/* A holder writes at once, of the version it knows; all others read first. */
+/* A leader writes at once, of the version it knows; all others read first. */
 static void
 try(struct election *e, const struct election_moment *m,
     struct election_actions *out)
 {
     e->tried_at = m->now;
     e->read_again = false;
-    if (e->phase == RELEASING && is_ours(e))
+    if (e->phase == RELEASING && is_ours(e) && !e->doubt)
         give_back(e, m, out);
-    else if (e->deadline != 0 && is_ours(e))
+    else if (e->phase == CONTENDING && is_ours(e) && e->deadline != 0)
         take(e, m, out);
     else
         request(e, m, READING, NULL, out);
 }
 
-/* The next try, counted from the begin of this one for who holds the Lease,
- * else from now and with jitter. A server that asks for time gets a little. */
+/* When the next try is due: counted from the begin of this one, so that it
+ * keeps the beat, but for a candidate from now and with jitter.  A server that
+ * asks for time is given a little. */
 static void
-pause(struct election *e, const struct election_moment *m, int64_t asked)
+rest(struct election *e, const struct election_moment *m, int64_t asked)
 {
     int64_t period = e->config.retry_period;
     int64_t next = e->tried_at + period;
@@ -312,50 +323,209 @@ pause(struct election *e, const struct election_moment *m, int64_t asked)
         next = m->now + period + (int64_t)(m->chance * JITTER * (double)period);
     if (next < m->now + asked)
         next = m->now + asked;
-    e->next_at = next < m->now ? m->now : next;
+    e->next_at = next;
 }
 
-/* The Lease was read (or could not be found); now decide. */
+static void
+lose(struct election *e, struct election_actions *out)
+{
+    if (!e->known)
+        snprintf(e->reason, sizeof(e->reason), "the Lease was deleted");
+    else if (e->observed.holder[0] == '\0')
+        snprintf(e->reason, sizeof(e->reason), "the Lease was taken from us");
+    else
+        snprintf(e->reason, sizeof(e->reason), "the Lease is held by %s",
+                 e->observed.holder);
+    end_term(e, e->reason, out);
+    stand_by(e);
+}
+
+/* The Lease was read, or there is none. */
 static void
 decide(struct election *e, const struct election_moment *m,
        struct election_actions *out)
 {
-    if (!e->known) {
-        end_term(e, "the Lease was deleted", out);
+    bool ours = is_ours(e);
+
+    if (!ours)
+        lose(e, out);
+    if (e->phase == RELEASING && ours)
+        give_back(e, m, out);
+    else if (e->phase == RELEASING)
+        finish(e, NULL, out);
+    else if (ours || !e->known || is_free(e, m->now))
         take(e, m, out);
-    } else if (is_ours(e)) {
-        take(e, m, out);
-    } else {
-        snprintf(e->reason, sizeof(e->reason), "the Lease is held by \"%s\"",
-                 e->observed.holder);
-        end_term(e, e->reason, out);
-        stand_by(e);
-        if (is_free(e, m->now))
-            take(e, m, out);
-        else
-            pause(e, m, 0);
-    }
+    else
+        rest(e, m, 0);
 }
 
-/* We hold the Lease since before the request was sent. */
+/* A write succeeded: the Lease is ours since before it was sent. */
 static void
 hold(struct election *e, const struct election_moment *m,
      struct election_actions *out)
 {
     int64_t deadline = e->sent_at + e->config.renew_deadline;
-    bool going_on = e->deadline != 0;
+    bool goes_on = e->deadline != 0;
 
     e->next_at = e->tried_at + e->config.retry_period;
-    if (deadline <= m->now) {
-        e->next_at = m->now;
-        return;
-    }
-    if (!going_on)
+    if (deadline <= m->now)
+        return; /* too late to be of use; try again */
+    if (!goes_on)
         e->term++;
     e->deadline = deadline;
     publish(e, out);
-    if (going_on && e->told)
-        return;
-    e->view = ELECTION_LEADER;
-    add(out, ELECTION_BEGAN)->term = e->term;
+    if (!e->told)
+        begin_term(e, goes_on, out);
+}
+
+/* What an answer means for the request that it answers. */
+
+static void
+done(struct election *e, const struct election_moment *m, enum flight flight,
+     struct election_actions *out)
+{
+    if (flight == READING)
+        decide(e, m, out);
+    else if (flight == GIVING_BACK)
+        finish(e, NULL, out);
+    else if (e->phase == RELEASING)
+        decide(e, m, out); /* taken while we were told to stop */
+    else
+        hold(e, m, out);
+}
+
+static void
+failed(struct election *e, const struct election_moment *m, enum flight flight,
+       const struct election_answer *answer)
+{
+    if (flight != READING)
+        e->doubt = true;
+    rest(e, m, answer->retry_after);
+}
+
+static void
+answered(struct election *e, const struct election_moment *m,
+         const struct election_answer *answer, struct election_actions *out)
+{
+    enum flight flight = e->flight;
+
+    e->flight = NOTHING;
+    switch (answer->outcome) {
+    case ELECTION_RECORD:
+        e->doubt = false;
+        observe(e, m, &answer->record, out);
+        done(e, m, flight, out);
+        break;
+    case ELECTION_ABSENT:
+        e->doubt = false;
+        e->known = false;
+        decide(e, m, out);
+        break;
+    case ELECTION_CONFLICT:
+        if (e->read_again) {
+            rest(e, m, 0);
+            break;
+        }
+        e->read_again = true;
+        request(e, m, READING, NULL, out);
+        break;
+    case ELECTION_FAILED:
+        failed(e, m, flight, answer);
+        break;
+    }
+}
+
+/* Events. */
+
+static void
+begin_step(struct election *e, const struct election_moment *m,
+           struct election_actions *out)
+{
+    out->count = 0;
+    if (e->deadline != 0 && m->now >= e->deadline)
+        end_term(e, "it could not be renewed in time", out);
+}
+
+static void
+end_step(const struct election *e, struct election_actions *out)
+{
+    bool trying = e->phase == CONTENDING || e->phase == RELEASING;
+    int64_t at = NEVER;
+
+    if (e->deadline != 0)
+        at = e->deadline;
+    if (trying && e->flight == NOTHING && e->next_at < at)
+        at = e->next_at;
+    if (e->phase == RELEASING && e->give_up_at < at)
+        at = e->give_up_at;
+    add(out, ELECTION_WAIT)->time = at;
+}
+
+void
+election_wake(struct election *e, const struct election_moment *m,
+              struct election_actions *out)
+{
+    bool trying = e->phase == CONTENDING || e->phase == RELEASING;
+
+    begin_step(e, m, out);
+    if (e->phase == RELEASING && m->now >= e->give_up_at)
+        finish(e, "no answer in time; the Lease is left to expire", out);
+    else if (trying && e->flight == NOTHING && m->now >= e->next_at)
+        try(e, m, out);
+    end_step(e, out);
+}
+
+void
+election_contend(struct election *e, const struct election_moment *m,
+                 struct election_actions *out)
+{
+    begin_step(e, m, out);
+    if (e->phase == IDLE) {
+        e->phase = CONTENDING;
+        if (e->view == ELECTION_STOPPED)
+            e->view = ELECTION_WAITING;
+        try(e, m, out);
+    }
+    end_step(e, out);
+}
+
+void
+election_answer(struct election *e, const struct election_moment *m,
+                const struct election_answer *answer,
+                struct election_actions *out)
+{
+    begin_step(e, m, out);
+    if (e->flight != NOTHING)
+        answered(e, m, answer, out);
+    end_step(e, out);
+}
+
+static void
+release(struct election *e, const struct election_moment *m,
+        struct election_actions *out)
+{
+    end_term(e, "stopping", out);
+    e->view = ELECTION_STOPPED;
+    e->phase = RELEASING;
+    e->give_up_at = m->now + e->config.renew_deadline;
+    if (e->flight == READING) {
+        add(out, ELECTION_CANCEL);
+        e->flight = NOTHING;
+    }
+    if (e->flight != NOTHING)
+        return; /* its answer tells what there is to give back */
+    if (is_ours(e) || e->doubt)
+        try(e, m, out);
+    else
+        finish(e, NULL, out);
+}
+
+void
+election_stop(struct election *e, const struct election_moment *m,
+              struct election_actions *out)
+{
+    begin_step(e, m, out);
+    if (e->phase == IDLE || e->phase == CONTENDING)
+        release(e, m, out);
+    end_step(e, out);
 }

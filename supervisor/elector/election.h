@@ -18,7 +18,8 @@
  *  - It holds for the duration that its holder wrote, not for ours.  Nonsense
  *    in that field (none, below 1, above an hour) counts as our own.
  *  - Our own term holds until the moment before the last successful renewal was
- *    sent, plus the renew deadline.  That moment ends it, whatever is under way.
+ *    sent, plus the renew deadline.  That moment ends it, whatever is under
+ * way.
  *  - A conflict is information: read again, and if the holder is another, the
  *    term is over.  So is it when the Lease has been deleted.
  *  - acquireTime and leaseTransitions change when the holder changes, only.
@@ -53,7 +54,7 @@ enum election_view {
 
 enum election_verb {
     ELECTION_PUBLISH,  /* term and time (its deadline, 0: over) to the page */
-    ELECTION_BEGAN,    /* the term began, or goes on after a restart */
+    ELECTION_BEGAN,    /* the term began; goes_on: after our own restart */
     ELECTION_ENDED,    /* the term is over, for this reason */
     ELECTION_OBSERVED, /* the holder is another than before (holder) */
     ELECTION_GET,      /* requests, to be answered by election_answer */
@@ -70,6 +71,7 @@ struct election_action {
     uint64_t term;
     int64_t time;
     const char *reason;
+    bool goes_on;
     struct lease_record record;
 };
 

@@ -75,10 +75,9 @@ struct json_t *
 lease_new(const char *namespace, const char *name,
           const struct lease_record *record)
 {
-    json_t *lease =
-        json_pack("{s:s, s:s, s:{s:s, s:s}, s:{}}", "apiVersion", API_VERSION,
-                  "kind", KIND, "metadata", "namespace", namespace, "name",
-                  name, "spec");
+    json_t *lease = json_pack("{s:s, s:s, s:{s:s, s:s}, s:{}}", "apiVersion",
+                              API_VERSION, "kind", KIND, "metadata",
+                              "namespace", namespace, "name", name, "spec");
 
     if (lease == NULL)
         fatal("cannot make a Lease");

@@ -13,9 +13,9 @@ struct json_t;
 
 /* What a Lease says, as far as an election needs it. */
 struct lease_record {
-    const char *holder;  /* "": nobody */
-    int64_t duration;    /* whole seconds, as the holder asked; 0: not said */
-    int64_t acquired;    /* wall times */
+    const char *holder; /* "": nobody */
+    int64_t duration;   /* whole seconds, as the holder asked; 0: not said */
+    int64_t acquired;   /* wall times */
     int64_t renewed;
     int64_t transitions; /* 0 if not said */
 };

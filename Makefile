@@ -1,0 +1,28 @@
+# Thin front of CMake and the scripts; see README.md.
+.PHONY: build demo demo-stop test bench lint format clean
+
+build:
+	@deploy/local/packages
+	@cmake --preset release >/dev/null && cmake --build --preset release
+
+demo:
+	@deploy/local/demo
+
+demo-stop:
+	@deploy/local/demo-stop
+
+test:
+	@tests/run
+
+bench:
+	@tests/bench/run
+
+lint:
+	@deploy/local/packages
+	@tests/style/lint
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	@rm -rf build

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * informer - keeps a cache of the watched objects and feeds it to the placer.
+ *
+ * It is the only process that lists and watches, and it writes nothing.  One
+ * source for each row of resources.def fills the store; the feed sends from
+ * there what its reader does not have yet.  A reader that comes back is synced
+ * from the store, and the API server notices nothing.
+ */
+#include <event2/event.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/kube/config.h"
+#include "common/kube/http.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/worker.h"
+#include "informer/feed.h"
+#include "informer/source.h"
+#include "proto/unpack.h"
+
+/* Facts are reported at most so often; what matters is reported at once. */
+#define REPORT_PERIOD CLOCK_SECOND
+
+struct informer {
+    struct worker *worker;
+    struct kube_config config;
+    struct kube_client *client;
+    struct store *store;
+    struct source *sources[KIND_COUNT];
+    struct feed *feed;
+    struct chan *reader; /* or NULL */
+    unsigned wanted;     /* kinds that the reader subscribed to last */
+    bool started;        /* START came */
+    int64_t dropped;     /* changes that were none for any reader */
+    struct event *turn;  /* runs once after all of what is due now */
+    struct event *facts; /* a report is due */
+    bool ok;             /* as reported last */
+    struct err reason;   /* likewise */
+};
+
+/* --- report --- */
+
+static bool
+is_wanted(const struct informer *in, unsigned kind)
+{
+    return (in->wanted & 1u << kind) != 0;
+}
+
+/* What a resource waits for, added to line; nothing if it waits for nothing. */
+static void
+add_reason(const struct informer *in, unsigned kind, struct err *line)
+{
+    const char *reason = source_reason(in->sources[kind]);
+    struct err before = *line;
+
+    if (!is_wanted(in, kind) || store_complete(in->store, kind))
+        return;
+    if (reason[0] == '\0' && before.text[0] == '\0')
+        err_set(line, "%s: listing", resource_of(kind)->plural);
+    else if (before.text[0] == '\0')
+        err_set(line, "%s", reason);
+    else if (reason[0] != '\0' && strstr(before.text, reason) == NULL)
+        err_set(line, "%.250s; %.250s", before.text, reason);
+}
+
+static bool
+judge(const struct informer *in, struct err *reason)
+{
+    bool ok = in->wanted != 0;
+
+    reason->text[0] = '\0';
+    if (!ok)
+        err_set(reason, "no placer has subscribed yet");
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        if (is_wanted(in, kind) && !store_complete(in->store, kind))
+            ok = false;
+        add_reason(in, kind, reason);
+    }
+    return ok;
+}
+
+static void
+report(struct informer *in)
+{
+    struct worker_fact facts[] = {
+        {"profiles", (int64_t)store_count(in->store, KIND_PROFILE)},
+        {"inventories", (int64_t)store_count(in->store, KIND_INVENTORY)},
+        {"racks", (int64_t)store_count(in->store, KIND_RACK)},
+        {"nodes", (int64_t)store_count(in->store, KIND_NODE)},
+        {"pending", (int64_t)feed_pending(in->feed)},
+        {"dropped", in->dropped},
+        {"lists", 0},
+        {"watches", 0},
+        {"events", 0},
+        {"bad", 0},
+        {NULL, 0},
+    };
+    struct worker_fact *f = &facts[nitems(facts) - 5];
+
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        const struct source_counts *c = source_counts(in->sources[kind]);
+
+        f[0].number += c->lists;
+        f[1].number += c->watches;
+        f[2].number += c->events;
+        f[3].number += c->bad;
+    }
+    worker_report(in->worker, in->ok, in->reason.text, facts);
+}
+
+static void
+on_facts(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    report(arg);
+}
+
+/* Reports now if it matters, else a little later. */
+static void
+report_change(struct informer *in)
+{
+    struct timeval period = {REPORT_PERIOD / CLOCK_SECOND, 0};
+    struct err reason;
+    bool ok = judge(in, &reason);
+
+    if (ok != in->ok || strcmp(reason.text, in->reason.text) != 0) {
+        in->ok = ok;
+        in->reason = reason;
+        report(in);
+    } else if (!evtimer_pending(in->facts, NULL)) {
+        evtimer_add(in->facts, &period);
+    }
+}
+
+/* --- from the sources to the reader --- */
+
+/* Something came in; look at it once all that is there has been taken. */
+static void
+on_changed(void *arg)
+{
+    struct informer *in = arg;
+
+    event_active(in->turn, EV_TIMEOUT, 0);
+}
+
+static void
+on_turn(evutil_socket_t fd, short what, void *arg)
+{
+    struct informer *in = arg;
+
+    (void)fd;
+    (void)what;
+    feed_pump(in->feed);
+    report_change(in);
+}
+
+static void
+on_touched(void *arg, const struct store_touch *touch)
+{
+    struct informer *in = arg;
+
+    if (touch->change == STORE_VERSION && !resource_of(touch->kind)->echo) {
+        in->dropped++;
+        return;
+    }
+    feed_mark(in->feed, touch);
+    on_changed(in);
+}
+
+static bool
+link_room(void *arg)
+{
+    const struct informer *in = arg;
+
+    return in->reader != NULL && chan_room(in->reader);
+}
+
+static void
+link_send(void *arg, uint16_t type, struct str body)
+{
+    const struct informer *in = arg;
+
+    chan_send(in->reader, type, 0, body);
+}
+
+/* --- messages and links --- */
+
+/* Watches what is wanted, and nothing else. */
+static void
+follow(struct informer *in)
+{
+    if (!in->started)
+        return;
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        if (is_wanted(in, kind))
+            source_start(in->sources[kind]);
+        else
+            source_stop(in->sources[kind]);
+    }
+    on_changed(in);
+}
+
+static int
+read_kinds(const struct value *list, unsigned *kinds, struct err *err)
+{
+    *kinds = 0;
+    for (size_t i = 0; i < value_count(list); i++) {
+        int64_t kind = -1;
+
+        if (!value_int(value_at(list, i), &kind) || kind < 0 ||
+            kind >= KIND_COUNT)
+            return err_set(err, "kind %zu of the list is none", i);
+        *kinds |= 1u << kind;
+    }
+    return *kinds == 0 ? err_set(err, "no kind") : 0;
+}
+
+static int
+on_subscribe(void *state, struct chan *from, struct message *m, struct err *err)
+{
+    struct informer *in = state;
+    struct unpack u = unpack_fields(m->body);
+    const struct value *list = unpack_array(&u);
+    unsigned kinds;
+
+    if (unpack_end(&u, err) != 0 || read_kinds(list, &kinds, err) != 0)
+        return -1;
+    in->reader = from;
+    in->wanted = kinds;
+    log_debug("subscribed", F_STR("reader", role_name(chan_peer(from))));
+    follow(in);
+    feed_open(in->feed, kinds);
+    return 0;
+}
+
+/* What it wanted stays watched: a reader that died is soon back. */
+static void
+on_unlinked(void *state, enum role peer)
+{
+    struct informer *in = state;
+
+    if (peer != ROLE_PLACER)
+        return;
+    feed_close(in->feed);
+    in->reader = NULL;
+}
+
+static void
+on_room(void *state, enum role peer)
+{
+    struct informer *in = state;
+
+    if (peer == ROLE_PLACER)
+        feed_pump(in->feed);
+}
+
+/* --- life --- */
+
+static int
+configure(void *state, struct worker *w, struct err *err)
+{
+    struct informer *in = state;
+    struct event_base *base = worker_base(w);
+    struct feed_link link = {link_room, link_send, in};
+
+    in->worker = w;
+    if (kube_config_load(&in->config, worker_option(w, "kubeconfig"), err) != 0)
+        return -1;
+    in->client = kube_client_new(base, &in->config, err);
+    if (in->client == NULL)
+        return -1;
+    in->store = store_new(on_touched, in);
+    in->feed = feed_new(in->store, &link);
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        in->sources[kind] = source_new(base, in->client, resource_of(kind),
+                                       in->store, on_changed, in);
+    in->turn = event_new(base, -1, 0, on_turn, in);
+    in->facts = evtimer_new(base, on_facts, in);
+    if (in->turn == NULL || in->facts == NULL)
+        fatal("no events for the informer");
+    return 0;
+}
+
+static int
+start(void *state, struct err *err)
+{
+    struct informer *in = state;
+
+    (void)err;
+    in->started = true;
+    follow(in);
+    return 0;
+}
+
+static void
+stop(void *state)
+{
+    struct informer *in = state;
+
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        source_free(in->sources[kind]);
+    kube_client_free(in->client);
+    kube_config_fini(&in->config);
+    feed_free(in->feed);
+    store_free(in->store);
+    event_free(in->turn);
+    event_free(in->facts);
+    worker_bye(in->worker);
+}
+
+static const struct worker_handler handlers[] = {
+    {MSG_SUBSCRIBE, on_subscribe},
+};
+
+static const struct worker_ops ops = {
+    .role = ROLE_INFORMER,
+    .handlers = handlers,
+    .handler_count = nitems(handlers),
+    .configure = configure,
+    .start = start,
+    .unlinked = on_unlinked,
+    .room = on_room,
+    .stop = stop,
+};
+
+int
+main(int argc, char **argv)
+{
+    static struct informer informer;
+
+    return worker_main(argc, argv, &ops, &informer);
+}

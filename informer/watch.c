@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "informer/watch.h"
+
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+
+/* Back-off: the first wait, the longest, and the longest where people are
+ * likely to be mending what is wrong. */
+#define FIRST_WAIT (800 * CLOCK_MS)
+#define LONGEST_WAIT (30 * CLOCK_SECOND)
+#define MENDING_WAIT (4 * CLOCK_SECOND)
+
+/* A watch open for so long ends a series of failures. */
+#define HEALTHY (120 * CLOCK_SECOND)
+
+/* One that ends sooner than this without an event counts as a failure. */
+#define SHORT CLOCK_SECOND
+
+/* A header that does not come within this time never will. */
+#define OPENING_LIMIT (30 * CLOCK_SECOND)
+
+/* Up to so long before a watch that ended well is opened again. */
+#define REOPEN_JITTER (500 * CLOCK_MS)
+
+/* Watches ask to be ended after 5 to 10 minutes. */
+#define WATCH_SECONDS 300
+
+struct watch {
+    enum watch_state state;
+    char *version;  /* newest seen */
+    char *snapshot; /* of the list under way, from its first page */
+    char *more;     /* its next page */
+    bool whole;     /* the next list is to be in one piece */
+    unsigned failures;
+    bool open;         /* a watch is, since: */
+    int64_t opened_at; /* clock_now() */
+    bool heard;        /* something came on it */
+};
+
+struct step {
+    struct watch *w;
+    const struct watch_event *event;
+    struct watch_todo todo;
+};
+
+typedef void transition(struct step *s);
+
+static void
+set_text(char **text, struct str value)
+{
+    free(*text);
+    *text = value.n == 0 ? NULL : mem_dup(value.s, value.n);
+}
+
+static void
+forget(char **text)
+{
+    set_text(text, STR(""));
+}
+
+/* A part of at most: 0 up to (not including) all of it. */
+static int64_t
+random_part(const struct step *s, int64_t all)
+{
+    return (int64_t)((double)all * s->event->dice / 4294967296.0);
+}
+
+static void
+wait_then(struct step *s, enum watch_state next, int64_t wait)
+{
+    s->w->state = next;
+    s->todo.actions |= WATCH_DO_WAIT;
+    s->todo.wait = wait;
+}
+
+static void
+close_watch(struct step *s)
+{
+    struct watch *w = s->w;
+
+    if (w->open && s->event->now - w->opened_at >= HEALTHY)
+        w->failures = 0;
+    w->open = false;
+    s->todo.actions |= WATCH_DO_CANCEL;
+}
+
+/* The next wait of a series: twice the one before up to longest, and of that
+ * the upper half at random.  What the server asks for is the least. */
+static int64_t
+back_off(struct step *s, int64_t longest)
+{
+    int64_t base = FIRST_WAIT << s->w->failures;
+    int64_t wait;
+
+    if (base < longest)
+        s->w->failures++;
+    else
+        base = longest;
+    wait = base / 2 + random_part(s, base / 2);
+    if (s->event->retry_after > 0 && s->event->retry_after > wait)
+        wait = s->event->retry_after + random_part(s, CLOCK_SECOND);
+    return wait;
+}
+
+static void
+fail(struct step *s, enum watch_state next)
+{
+    bool mending =
+        s->event->type == WATCH_DENIED || s->event->type == WATCH_MISSING;
+
+    close_watch(s);
+    wait_then(s, next, back_off(s, mending ? MENDING_WAIT : LONGEST_WAIT));
+}
+
+static void
+ask_page(struct step *s)
+{
+    struct watch *w = s->w;
+
+    if (w->more == NULL)
+        s->todo.actions |= WATCH_DO_BEGIN;
+    s->todo.actions |= WATCH_DO_LIST;
+    w->state = WATCH_LISTING;
+}
+
+static void
+ask_watch(struct step *s)
+{
+    s->todo.actions |= WATCH_DO_WATCH;
+    s->todo.seconds = WATCH_SECONDS + s->event->dice % (WATCH_SECONDS + 1);
+    wait_then(s, WATCH_OPENING, OPENING_LIMIT);
+}
+
+static void
+on_start(struct step *s)
+{
+    ask_page(s);
+}
+
+static void
+on_stop(struct step *s)
+{
+    struct watch *w = s->w;
+
+    close_watch(s);
+    forget(&w->version);
+    forget(&w->snapshot);
+    forget(&w->more);
+    w->whole = false;
+    w->failures = 0;
+    w->state = WATCH_IDLE;
+}
+
+/* The version of a paged list is that of its first page. */
+static void
+note_snapshot(struct step *s)
+{
+    if (s->w->more == NULL)
+        set_text(&s->w->snapshot, s->event->version);
+}
+
+static void
+on_page(struct step *s)
+{
+    note_snapshot(s);
+    set_text(&s->w->more, s->event->more);
+    ask_page(s);
+}
+
+static void
+on_listed(struct step *s)
+{
+    struct watch *w = s->w;
+
+    note_snapshot(s);
+    free(w->version);
+    w->version = w->snapshot;
+    w->snapshot = NULL;
+    forget(&w->more);
+    w->whole = false;
+    s->todo.actions |= WATCH_DO_END;
+    ask_watch(s);
+}
+
+static void
+on_opened(struct step *s)
+{
+    s->w->state = WATCH_WATCHING;
+    s->w->open = true;
+    s->w->opened_at = s->event->now;
+    s->w->heard = false;
+}
+
+static void
+on_news(struct step *s)
+{
+    s->w->heard = true;
+    if (s->event->version.n > 0)
+        set_text(&s->w->version, s->event->version);
+}
+
+static void
+on_ended(struct step *s)
+{
+    const struct watch *w = s->w;
+
+    if (!w->heard && s->event->now - w->opened_at < SHORT) {
+        fail(s, WATCH_TO_WATCH);
+        return;
+    }
+    close_watch(s);
+    wait_then(s, WATCH_TO_WATCH, random_part(s, REOPEN_JITTER));
+}
+
+/* The same request again, later: the page that failed, from its token. */
+static void
+list_later(struct step *s)
+{
+    fail(s, WATCH_TO_LIST);
+}
+
+static void
+watch_later(struct step *s)
+{
+    fail(s, WATCH_TO_WATCH);
+}
+
+static void
+list_anew(struct step *s)
+{
+    forget(&s->w->more);
+    fail(s, WATCH_TO_LIST);
+}
+
+/* As list_anew, from whatever version the server has. */
+static void
+list_any(struct step *s)
+{
+    forget(&s->w->version);
+    list_anew(s);
+}
+
+/* Of the token: the whole list at once.  Of the version: without it. */
+static void
+on_list_expired(struct step *s)
+{
+    if (s->w->more != NULL)
+        s->w->whole = true;
+    else
+        forget(&s->w->version);
+    list_anew(s);
+}
+
+static void
+on_timer_list(struct step *s)
+{
+    ask_page(s);
+}
+
+static void
+on_timer_watch(struct step *s)
+{
+    ask_watch(s);
+}
+
+static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
+    [WATCH_IDLE] =
+        {
+            [WATCH_START] = on_start,
+        },
+    [WATCH_LISTING] =
+        {
+            [WATCH_STOP] = on_stop,
+            [WATCH_PAGE] = on_page,
+            [WATCH_LISTED] = on_listed,
+            [WATCH_EXPIRED] = on_list_expired,
+            [WATCH_TOO_NEW] = list_any,
+            [WATCH_DENIED] = list_later,
+            [WATCH_MISSING] = list_anew,
+            [WATCH_BUSY] = list_later,
+            [WATCH_CUT] = list_later,
+            [WATCH_GARBLED] = list_any,
+        },
+    [WATCH_OPENING] =
+        {
+            [WATCH_STOP] = on_stop,
+            [WATCH_OPENED] = on_opened,
+            [WATCH_ENDED] = watch_later,
+            [WATCH_EXPIRED] = list_anew,
+            [WATCH_TOO_NEW] = list_any,
+            [WATCH_DENIED] = watch_later,
+            [WATCH_MISSING] = list_anew,
+            [WATCH_BUSY] = watch_later,
+            [WATCH_CUT] = watch_later,
+            [WATCH_GARBLED] = list_anew,
+            [WATCH_TIMER] = watch_later,
+        },
+    [WATCH_WATCHING] =
+        {
+            [WATCH_STOP] = on_stop,
+            [WATCH_CHANGE] = on_news,
+            [WATCH_BOOKMARK] = on_news,
+            [WATCH_ENDED] = on_ended,
+            [WATCH_EXPIRED] = list_anew,
+            [WATCH_TOO_NEW] = list_any,
+            [WATCH_DENIED] = watch_later,
+            [WATCH_MISSING] = list_anew,
+            [WATCH_BUSY] = watch_later,
+            [WATCH_CUT] = watch_later,
+            [WATCH_GARBLED] = list_anew,
+        },
+    [WATCH_TO_LIST] =
+        {
+            [WATCH_STOP] = on_stop,
+            [WATCH_TIMER] = on_timer_list,
+        },
+    [WATCH_TO_WATCH] =
+        {
+            [WATCH_STOP] = on_stop,
+            [WATCH_TIMER] = on_timer_watch,
+        },
+};
+
+struct watch *
+watch_new(void)
+{
+    return mem_zalloc(sizeof(struct watch));
+}
+
+void
+watch_free(struct watch *w)
+{
+    if (w == NULL)
+        return;
+    free(w->version);
+    free(w->snapshot);
+    free(w->more);
+    free(w);
+}
+
+struct watch_todo
+watch_step(struct watch *w, const struct watch_event *event)
+{
+    struct step s = {.w = w, .event = event};
+    transition *const t = table[w->state][event->type];
+
+    if (t != NULL)
+        t(&s);
+    s.todo.version = w->version;
+    s.todo.more = w->more;
+    s.todo.whole = w->whole;
+    return s.todo;
+}
+
+enum watch_state
+watch_state(const struct watch *w)
+{
+    return w->state;
+}
+
+const char *
+watch_version(const struct watch *w)
+{
+    return w->version;
+}
+
+const char *
+watch_state_name(enum watch_state state)
+{
+    static const char *const names[WATCH_STATES] = {
+        [WATCH_IDLE] = "idle",       [WATCH_LISTING] = "listing",
+        [WATCH_OPENING] = "opening", [WATCH_WATCHING] = "watching",
+        [WATCH_TO_LIST] = "to list", [WATCH_TO_WATCH] = "to watch",
+    };
+
+    return names[state];
+}

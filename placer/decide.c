@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "placer/decide.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "placer/names.h"
+#include "placer/project.h"
+#include "proto/frame.h"
+
+/* Says a wish; remembers if it had to be held back. */
+static bool
+want(struct placer *p, enum action action, const struct target *target,
+     uint16_t type, struct buf *body)
+{
+    bool said = wish_want(&p->wishes, action, target->name, target->version,
+                          type, buf_str(body));
+
+    if (!said)
+        p->starved = true;
+    buf_fini(body);
+    return said;
+}
+
+static struct target
+target_of(const struct object_meta *m)
+{
+    return (struct target){m->name, m->uid, m->version};
+}
+
+/* ---- inventories ------------------------------------------------------- */
+
+static bool
+has_finalizer(const struct world_inventory *v)
+{
+    for (size_t i = 0; i < v->o.finalizers.count; i++)
+        if (str_is(v->o.finalizers.items[i], FINALIZER_INVENTORY))
+            return true;
+    return false;
+}
+
+static void
+want_finalizer(struct placer *p, const struct world_inventory *v, bool present)
+{
+    struct intent_finalizer i = {
+        .target = target_of(&v->o.meta),
+        .finalizer = STR(FINALIZER_INVENTORY),
+        .present = present,
+    };
+    struct buf body = {0};
+
+    intent_finalizer_pack(&body, &i);
+    want(p, ACTION_INVENTORY_FINALIZER, &i.target, MSG_FINALIZER, &body);
+}
+
+static bool
+owns_racks(const struct placer *p, const struct world_inventory *v)
+{
+    const struct object_ref ref = {v->o.meta.name, v->o.meta.uid};
+    const struct world_rack *r;
+    size_t pos = 0;
+
+    while ((r = map_next(&p->world.kinds[KIND_RACK], &pos)) != NULL)
+        if (rack_controlled(r->o.owners, ref))
+            return true;
+    return false;
+}
+
+/* The finalizer comes before the first rack and goes after the last one. */
+static void
+decide_inventory(struct placer *p, const struct plan_inventory *v)
+{
+    bool deleting = v->world->o.meta.deleting;
+    bool has = has_finalizer(v->world);
+
+    if (!deleting && !has && v->accepted &&
+        v->verdict.decision == ADMIT_ACCEPTED)
+        want_finalizer(p, v->world, true);
+    else if (deleting && has && !owns_racks(p, v->world))
+        want_finalizer(p, v->world, false);
+    else
+        wish_drop(&p->wishes, ACTION_INVENTORY_FINALIZER,
+                  v->world->o.meta.name);
+}
+
+/* ---- Nodes ------------------------------------------------------------- */
+
+static void
+tell_conflict(const struct world_node *n, const struct object_rack *rack,
+              int keys)
+{
+    struct buf list = {0};
+    char *text;
+
+    if (keys & KEY_ASSIGNED)
+        buf_addz(&list, " " LABEL_ASSIGNED);
+    if (keys & KEY_CLIQUE)
+        buf_addz(&list, " " LABEL_CLIQUE);
+    if (keys & KEY_ANNOTATION)
+        buf_addz(&list, " " ANNOTATION_ASSIGNMENT);
+    text = buf_take(&list);
+    log_warn("metadata conflict blocks projection",
+             F_STR("node", n->o.meta.name.s), F_STR("rack", rack->meta.name.s),
+             F_STR("fields", text + 1), F_STR("managers", n->o.rivals.s));
+    free(text);
+}
+
+/* A durable binding that stays: its projection stands, or is applied. */
+static void
+decide_projection(struct placer *p, const struct object_rack *rack,
+                  const struct object_slot *slot)
+{
+    const struct world_node *n = world_node_exact(&p->world, &slot->node);
+    struct arena arena = {0};
+    struct projection wanted;
+    struct buf body = {0};
+    int keys;
+
+    if (n == NULL)
+        return;
+    wanted = project_wanted(rack, slot, &arena);
+    switch (project_compare(&n->o, &wanted, &keys)) {
+    case PROJECT_STANDS:
+        wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
+        break;
+    case PROJECT_CONFLICT:
+        if (wish_look(&p->wishes, ACTION_NODE, n->o.meta.name).state !=
+            WISH_OPEN)
+            tell_conflict(n, rack, keys);
+        wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
+        break;
+    case PROJECT_MISSING:
+        intent_node_pack(&body, &(struct intent_node){
+                                    .target = target_of(&n->o.meta),
+                                    .clique = str_of(wanted.clique),
+                                    .annotation = wanted.annotation,
+                                });
+        want(p, ACTION_NODE, &(struct target){.name = n->o.meta.name,
+                                              .version = n->o.meta.version},
+             MSG_NODE_APPLY, &body);
+        break;
+    }
+    arena_fini(&arena);
+}
+
+/* A binding that is given up: true once nothing of it is on its Node. What the
+ * feed does not show is looked up by the projector. */
+static bool
+is_clean(struct placer *p, const struct object_rack *rack,
+         const struct object_slot *slot)
+{
+    const struct world_node *named =
+        world_node(&p->world, slot->node.name.s);
+    const struct world_node *n = world_node_exact(&p->world, &slot->node);
+    struct intent_node i = {
+        .target = {slot->node.name, slot->node.uid, STR("")},
+        .release = true,
+    };
+    struct arena arena = {0};
+    struct projection binding;
+    struct buf body = {0};
+    struct wish w;
+
+    if (named != NULL && n == NULL)
+        return true; /* another instance has the name: ours is gone */
+    binding = project_wanted(rack, slot, &arena);
+    if (n != NULL && !project_names(&n->o, &binding)) {
+        arena_fini(&arena);
+        return true;
+    }
+    if (n != NULL)
+        i.target.version = n->o.meta.version;
+    i.clique = str_of(binding.clique);
+    i.annotation = binding.annotation;
+    intent_node_pack(&body, &i);
+    want(p, ACTION_NODE, &i.target, MSG_NODE_APPLY, &body);
+    arena_fini(&arena);
+    w = wish_look(&p->wishes, ACTION_NODE, slot->node.name);
+    return n == NULL &&
+           (w.state == WISH_DONE ||
+            (w.state == WISH_REFUSED && w.outcome == OUTCOME_GONE));
+}
+
+/* ---- racks ------------------------------------------------------------- */
+
+/* Something was sent for this rack and the feed does not show it yet. */
+static bool
+is_busy(const struct placer *p, struct str name, const struct world_rack *have)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_RACK, name);
+
+    if (w.state == WISH_OPEN)
+        return true;
+    if (w.state != WISH_DONE)
+        return false;
+    return have == NULL ? w.version[0] != '\0'
+                        : w.version[0] == '\0' ||
+                              version_cmp(have->o.meta.version,
+                                          str_of(w.version)) < 0;
+}
+
+static const struct object_slot *
+slot_at(const struct object_rack *rack, int64_t index)
+{
+    for (size_t i = 0; i < rack->slot_count; i++)
+        if (rack->slots[i].index == index)
+            return &rack->slots[i];
+    return NULL;
+}
+
+static void
+assume(struct placer *p, const struct rack_input *in, const char *name,
+       const struct object_ref *nodes)
+{
+    struct plan_assumed *a = mem_zalloc(sizeof(*a));
+    size_t count = (size_t)in->profile->nodes_per_rack;
+
+    a->rack = mem_strdup(name);
+    a->inventory.name = arena_str(&a->arena, in->inventory.name);
+    a->inventory.uid = arena_str(&a->arena, in->inventory.uid);
+    a->group = arena_str(&a->arena, in->group);
+    a->index = in->index;
+    a->count = count;
+    a->nodes = arena_alloc(&a->arena, count * sizeof(*a->nodes));
+    for (size_t i = 0; i < count; i++) {
+        a->nodes[i].name = arena_str(&a->arena, nodes[i].name);
+        a->nodes[i].uid = arena_str(&a->arena, nodes[i].uid);
+    }
+    map_put(&p->assumed, a->rack, a);
+}
+
+static void
+tell_bindings(const struct rack_input *in, const char *name,
+              const struct world_rack *have, const struct object_ref *nodes)
+{
+    for (int64_t i = 0; i < in->profile->nodes_per_rack; i++) {
+        const struct object_slot *slot =
+            have == NULL ? NULL : slot_at(&have->o, i);
+
+        if (nodes[i].name.n == 0 ||
+            (slot != NULL && str_eq(slot->node.uid, nodes[i].uid)))
+            continue;
+        log_info("node assigned", F_STR("rack", name),
+                 F_STR("inventory", in->inventory.name.s),
+                 F_STR("rackGroup", in->group.s),
+                 F_INT("rackIndex", in->index), F_INT("nodeIndex", i),
+                 F_STR("node", nodes[i].name.s),
+                 F_STR("nodeUID", nodes[i].uid.s));
+    }
+}
+
+/* Whether the standing rack is just what is wanted. */
+static bool
+rack_stands(const struct world_rack *have, const struct plan_rack *rack,
+            const struct object_ref *nodes, size_t kept)
+{
+    int64_t per_rack = rack->group->profile->nodes_per_rack;
+
+    if (!str_is(have->o.digest, rack->facts.digest) || kept > 0)
+        return false;
+    for (int64_t i = 0; i < per_rack; i++) {
+        const struct object_slot *slot = slot_at(&have->o, i);
+
+        if (slot == NULL || !str_eq(slot->node.name, nodes[i].name) ||
+            !str_eq(slot->node.uid, nodes[i].uid))
+            return false;
+    }
+    return have->o.slot_count == (size_t)per_rack;
+}
+
+static void
+write_rack(struct placer *p, const struct plan_rack *rack,
+           const struct world_rack *have, const struct rack_bindings *bindings)
+{
+    struct rack_input in = {
+        .inventory = {rack->group->inventory->world->o.meta.name,
+                      rack->group->inventory->world->o.meta.uid},
+        .group = rack->group->spec->id,
+        .index = rack->index,
+        .count = rack->group->spec->count,
+        .profile = rack->group->profile,
+    };
+    struct rack_metadata now = {0};
+    struct rack_metadata wanted;
+    struct arena arena = {0};
+    struct rack_facts facts;
+    struct buf spec = {0};
+    struct buf body = {0};
+    struct intent_rack i = {.target.name = str_of(rack->facts.name)};
+    bool moved;
+
+    if (have != NULL) {
+        i.target = target_of(&have->o.meta);
+        now = (struct rack_metadata){have->o.meta.labels, have->o.annotations,
+                                     have->o.finalizers, have->o.owners};
+    }
+    moved = rack_metadata(&wanted, &now, &in, &arena);
+    if (have != NULL && !moved &&
+        rack_stands(have, rack, bindings->nodes, bindings->kept_count)) {
+        wish_drop(&p->wishes, ACTION_RACK, i.target.name);
+    } else if (rack_render(&facts, &spec, &in, bindings, NULL) == 0) {
+        i.labels = wanted.labels;
+        i.annotations = wanted.annotations;
+        i.finalizers = wanted.finalizers;
+        i.owners = wanted.owners;
+        i.spec = buf_str(&spec);
+        intent_rack_pack(&body, &i);
+        if (want(p, ACTION_RACK, &i.target, MSG_RACK_WRITE, &body) &&
+            wish_look(&p->wishes, ACTION_RACK, i.target.name).state ==
+                WISH_OPEN) {
+            tell_bindings(&in, facts.name, have, bindings->nodes);
+            assume(p, &in, facts.name, bindings->nodes);
+        }
+    }
+    buf_fini(&spec);
+    arena_fini(&arena);
+}
+
+/* The bindings of one rack: those that stay, those that are new, and those
+ * that are given up but not clean yet. */
+struct slots {
+    struct object_ref *nodes;
+    int64_t *kept;
+    size_t kept_count;
+};
+
+static void
+release_slot(struct placer *p, const struct world_rack *have,
+             const struct place_released *r, int64_t per_rack, struct slots *s)
+{
+    const struct object_slot *slot =
+        have == NULL ? NULL : slot_at(&have->o, r->binding->slot);
+
+    if (slot == NULL || slot->node.name.n == 0)
+        return;
+    if (is_clean(p, &have->o, slot)) {
+        wish_drop(&p->wishes, ACTION_NODE, slot->node.name);
+        log_info("node released", F_STR("rack", have->o.meta.name.s),
+                 F_INT("nodeIndex", slot->index),
+                 F_STR("node", slot->node.name.s),
+                 F_STR("nodeUID", slot->node.uid.s),
+                 F_STR("reason", release_name(r->reason)));
+        return;
+    }
+    if (slot->index < per_rack)
+        s->nodes[slot->index] = slot->node;
+    else
+        s->kept[s->kept_count++] = slot->index;
+}
+
+/* Where the walk through a group's share stands. */
+struct cursor {
+    struct place_share share;
+    size_t retained, assigned, released;
+};
+
+static bool
+is_projectable(const struct world_rack *have, const struct plan_rack *rack)
+{
+    return have != NULL && !have->o.meta.deleting && rack_owned(&have->o) &&
+           (have->o.spec_ours || !have->o.managed) &&
+           str_is(have->o.digest, rack->facts.digest);
+}
+
+static void
+take_slots(struct placer *p, const struct plan_rack *rack,
+           const struct world_rack *have, struct cursor *c, struct slots *s)
+{
+    const struct place_share *share = &c->share;
+    int64_t per_rack = rack->group->profile->nodes_per_rack;
+
+    for (; c->retained < share->retained_count &&
+           share->retained[c->retained]->rack == rack->index;
+         c->retained++) {
+        const struct place_binding *b = share->retained[c->retained];
+        const struct object_slot *slot =
+            have == NULL ? NULL : slot_at(&have->o, b->slot);
+
+        s->nodes[b->slot] = b->node;
+        if (slot != NULL && str_eq(slot->node.uid, b->node.uid) &&
+            is_projectable(have, rack) &&
+            map_get(&p->duplicates, b->node.uid.s) == NULL)
+            decide_projection(p, &have->o, slot);
+    }
+    for (; c->assigned < share->assigned_count &&
+           share->assigned[c->assigned].rack == rack->index;
+         c->assigned++) {
+        const struct place_assigned *a = &share->assigned[c->assigned];
+
+        s->nodes[a->slot] = (struct object_ref){a->node->name, a->node->uid};
+    }
+    for (; c->released < share->released_count &&
+           share->released[c->released].binding->rack <= rack->index;
+         c->released++)
+        if (share->released[c->released].binding->rack == rack->index)
+            release_slot(p, have, &share->released[c->released], per_rack, s);
+}
+
+static void
+decide_rack(struct placer *p, const struct plan_rack *rack, struct cursor *c)
+{
+    const struct world_rack *have = world_rack(&p->world, rack->facts.name);
+    const struct plan_inventory *v = rack->group->inventory;
+    struct object_ref owner = {v->world->o.meta.name, v->world->o.meta.uid};
+    size_t per_rack = (size_t)rack->group->profile->nodes_per_rack;
+    struct slots s = {
+        .nodes = mem_zalloc(per_rack * sizeof(*s.nodes)),
+        .kept = mem_zalloc(MAX_NODES_PER_RACK * sizeof(*s.kept)),
+    };
+
+    take_slots(p, rack, have, c, &s);
+    if (have != NULL && (have->o.meta.deleting ||
+                         !rack_controlled(have->o.owners, owner) ||
+                         (have->o.managed && !have->o.spec_ours)))
+        ; /* being retired, somebody else's, or edited by somebody else */
+    else if (has_finalizer(v->world) &&
+             !is_busy(p, str_of(rack->facts.name), have))
+        write_rack(p, rack, have,
+                   &(struct rack_bindings){s.nodes, s.kept, s.kept_count});
+    free(s.nodes);
+    free(s.kept);
+}
+
+static void
+decide_group(struct placer *p, const struct plan_group *g)
+{
+    struct object_ref inventory = {g->inventory->world->o.meta.name,
+                                   g->inventory->world->o.meta.uid};
+    struct cursor c = {
+        .share = place_share(&p->plan.place, inventory, g->spec->id),
+    };
+
+    for (int64_t i = 0; i < g->spec->count; i++) {
+        char name[IDENTITY_NAME_MAX];
+        const struct plan_rack *rack;
+
+        identity_rack_name(inventory.name, inventory.uid, g->spec->id,
+                           (uint32_t)i, name);
+        rack = plan_rack(&p->plan, name);
+        if (rack != NULL)
+            decide_rack(p, rack, &c);
+    }
+}
+
+/* ---- retirement (mokka-api 7.6) ---------------------------------------- */
+
+static bool
+is_unresolved(const struct plan_inventory *v, struct str group)
+{
+    for (size_t i = 0; i < v->group_count; i++)
+        if (str_eq(v->groups[i].spec->id, group))
+            return v->groups[i].profile == NULL;
+    return false;
+}
+
+/* Whether an owned rack is to go, and why. */
+static bool
+is_retired(const struct placer *p, const struct world_rack *r,
+           const struct plan_inventory *v, enum release *why)
+{
+    const struct inventory_group *g;
+
+    if (v->world->o.meta.deleting) {
+        *why = RELEASE_INVENTORY_DELETING;
+        return true;
+    }
+    if (v->verdict.decision == ADMIT_REJECTED) {
+        *why = RELEASE_CAPACITY_REJECTED;
+        return true;
+    }
+    if (v->verdict.decision != ADMIT_ACCEPTED)
+        return false;
+    *why = RELEASE_RACK_DELETING;
+    if (r->o.meta.deleting)
+        return true;
+    if (is_unresolved(v, r->o.group))
+        return false;
+    g = inventory_group(&v->world->spec, r->o.group);
+    *why = g != NULL && r->o.index >= g->count ? RELEASE_CAPACITY_SHRINK
+                                               : RELEASE_GROUP_REMOVED;
+    return plan_rack(&p->plan, r->o.meta.name.s) == NULL;
+}
+
+static void
+retire(struct placer *p, const struct world_rack *r, enum release why)
+{
+    struct target target = target_of(&r->o.meta);
+    struct buf body = {0};
+    bool clean = true;
+
+    for (size_t i = 0; i < r->o.slot_count; i++)
+        if (r->o.slots[i].node.name.n > 0)
+            clean = is_clean(p, &r->o, &r->o.slots[i]) && clean;
+    if (!clean || is_busy(p, target.name, r))
+        return;
+    intent_delete_pack(&body, &target);
+    if (want(p, ACTION_RACK, &target, MSG_RACK_DELETE, &body))
+        log_debug("rack retired", F_STR("rack", target.name.s),
+                  F_STR("reason", release_name(why)));
+}
+
+static void
+decide_retirement(struct placer *p)
+{
+    const struct world_rack *r;
+    size_t pos = 0;
+
+    while ((r = map_next(&p->world.kinds[KIND_RACK], &pos)) != NULL) {
+        const struct plan_inventory *v =
+            plan_inventory(&p->plan, &r->o.inventory);
+        enum release why;
+
+        if (v != NULL && rack_owned(&r->o) && is_retired(p, r, v, &why))
+            retire(p, r, why);
+    }
+}
+
+static void
+find_duplicates(struct placer *p)
+{
+    map_fini(&p->duplicates);
+    for (size_t i = 0; i < p->plan.place.conflict_count; i++) {
+        struct place_conflict *c = &p->plan.place.conflicts[i];
+
+        if (c->kind == PLACE_DUPLICATE_BINDING)
+            map_put(&p->duplicates, c->ref.uid.s, c);
+    }
+}
+
+void
+decide(struct placer *p)
+{
+    if (!p->plan.placed)
+        return;
+    find_duplicates(p);
+    for (size_t i = 0; i < p->plan.inventory_count; i++)
+        decide_inventory(p, &p->plan.inventories[i]);
+    for (size_t i = 0; i < p->plan.inventory_count; i++) {
+        const struct plan_inventory *v = &p->plan.inventories[i];
+
+        for (size_t j = 0; j < v->group_count; j++)
+            if (v->verdict.decision == ADMIT_ACCEPTED &&
+                v->groups[j].profile != NULL)
+                decide_group(p, &v->groups[j]);
+    }
+    decide_retirement(p);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLACER_PROJECT_H
+#define PLACER_PROJECT_H
+
+#include "common/arena.h"
+#include "placer/identity.h"
+#include "placer/world.h"
+
+/*
+ * What a slot puts on its Node, and whether it stands there (mokka-control 4.1
+ * to 4.4).  Pure questions about one rack's slot and one Node.
+ */
+struct projection {
+    char clique[IDENTITY_CLIQUE]; /* value of the clique label */
+    struct str annotation;        /* value of the assignment annotation */
+};
+
+/* The projection of a slot of this (standing) rack. node is whom it binds. */
+struct projection project_wanted(const struct object_rack *rack,
+                                 const struct object_slot *slot,
+                                 struct arena *arena);
+
+enum project_state {
+    PROJECT_STANDS,   /* exactly there, and ours alone */
+    PROJECT_MISSING,  /* may be applied */
+    PROJECT_CONFLICT, /* somebody else's value or ownership is in the way */
+};
+
+/* Compares a Node with the projection wanted. keys, unless NULL, gets the keys
+ * (KEY_...) that conflict. */
+enum project_state project_compare(const struct object_node *node,
+                                   const struct projection *wanted, int *keys);
+
+/* Does the Node's annotation name this very binding? (4.4 step 4) */
+bool project_names(const struct object_node *node,
+                   const struct projection *binding);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLACER_WISH_H
+#define PLACER_WISH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/map.h"
+#include "proto/intent.h"
+
+/*
+ * What the placer has asked the projector for, one wish for each action and
+ * object, from the moment it is sent until the feed shows it fulfilled.  It
+ * keeps a wish from being said twice, and bounds how many are open.
+ *
+ * Only a fingerprint of a wish is kept: after the projector's death whoever
+ * made it makes it again from the model.
+ */
+#define WISH_LIMIT 2048 /* wishes without a result, at most */
+
+struct wishes {
+    struct map by_key;
+    uint32_t next_id;
+    unsigned open; /* without a result */
+    /* Where frames go. */
+    void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
+    void *arg;
+};
+
+enum wish_state {
+    WISH_NONE,    /* nothing asked */
+    WISH_OPEN,    /* asked, no result yet */
+    WISH_DONE,    /* carried out; the feed may not show it yet */
+    WISH_REFUSED, /* no use to ask again until the object changes */
+};
+
+/* A wish as others may read it; texts live until the wish changes. */
+struct wish {
+    enum wish_state state;
+    enum outcome outcome; /* with a result */
+    const char *version;  /* DONE: since which resourceVersion it stands */
+    const char *reason;   /* REFUSED: why */
+};
+
+/*
+ * Wants this: body (of a message of that type) is sent unless it was said
+ * already and nothing has changed since.  basis is the object's version that
+ * the body was made from, "" for an object that is to be created.
+ * false: too many are open, ask again after a result.
+ */
+bool wish_want(struct wishes *w, enum action action, struct str name,
+               struct str basis, uint16_t type, struct str body);
+
+/* Wants nothing (any more); a standing wish is withdrawn. */
+void wish_drop(struct wishes *w, enum action action, struct str name);
+
+/* How the wish stands. */
+struct wish wish_look(const struct wishes *w, enum action action,
+                      struct str name);
+
+/* Takes a result; true if it answers the wish that stands. */
+bool wish_result(struct wishes *w, uint32_t id, const struct result *r);
+
+/* Forgets wishes without a word: all (the term is over), or those without a
+ * result (the projector is gone, and they with it). */
+void wish_forget(struct wishes *w, bool all);
+
+void wish_fini(struct wishes *w);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The projector: carries out what the placer wants written.  It decides nothing
+ * about the product; what is kept here is which requests are under way, what
+ * they came to, and when they may be made.
+ */
+#include <event2/event.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/kube/config.h"
+#include "common/kube/http.h"
+#include "common/lease_page.h"
+#include "common/mem.h"
+#include "common/worker.h"
+#include "projector/intent.h"
+#include "projector/write.h"
+#include "proto/frame.h"
+#include "proto/unpack.h"
+
+/* How often the supervisor hears how we are while work goes on. */
+#define REPORT_EVERY (500 * CLOCK_MS)
+
+struct projector {
+    struct worker *worker;
+    struct kube_config config;
+    struct kube_client *client;
+    struct intents *intents;
+    struct writer *writer;
+    struct lease_page *page;
+    struct event *report;
+    struct chan *placer; /* NULL: there is none */
+    bool opened;         /* the placer has been told what was written */
+    bool stopping;
+};
+
+static void
+report(struct projector *p)
+{
+    struct intents_counts counts = intents_counts(p->intents);
+    struct writer_state state;
+
+    writer_state(p->writer, &state);
+    worker_report(
+        p->worker, state.trouble[0] == '\0', state.trouble,
+        (const struct worker_fact[]){
+            {"in_flight", (int64_t)counts.in_flight},
+            {"queued", (int64_t)counts.queued},
+            {"written", (int64_t)counts.written},
+            {"requests", state.requests},
+            {"window", state.window},
+            {"retries", (int64_t)state.retries},
+            {"rack_writes", (int64_t)state.writes[ACTION_RACK]},
+            {"node_writes", (int64_t)state.writes[ACTION_NODE]},
+            {"finalizer_writes",
+             (int64_t)state.writes[ACTION_INVENTORY_FINALIZER]},
+            {"inventory_status_writes",
+             (int64_t)state.writes[ACTION_INVENTORY_STATUS]},
+            {"rack_status_writes", (int64_t)state.writes[ACTION_RACK_STATUS]},
+            {0}});
+}
+
+static void
+on_report(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    report(arg);
+}
+
+/* Soon, and not more often than that. */
+static void
+report_soon(struct projector *p)
+{
+    const struct timeval wait = {.tv_usec = REPORT_EVERY / 1000};
+
+    if (!event_pending(p->report, EV_TIMEOUT, NULL))
+        event_add(p->report, &wait);
+}
+
+static void
+tell_written(void *arg, enum action action, const struct target *target)
+{
+    struct buf body = {0};
+
+    written_pack(&body, action, target);
+    chan_send(arg, MSG_WRITTEN, 0, buf_str(&body));
+    buf_fini(&body);
+}
+
+/* A new placer hears what was written for the old one, once nothing of that is
+ * under way any more. */
+static void
+open_link(struct projector *p)
+{
+    if (p->placer == NULL || p->opened || !intents_settled(p->intents))
+        return;
+    p->opened = true;
+    intents_each_written(p->intents, tell_written, p->placer);
+    chan_send(p->placer, MSG_WRITTEN_END, 0, STR(""));
+}
+
+static void
+on_reply(void *arg, const struct reply *reply)
+{
+    struct projector *p = arg;
+    struct buf body = {0};
+
+    if (p->placer == NULL)
+        return;
+    result_pack(&body, &reply->result);
+    chan_send(p->placer, MSG_RESULT, reply->id, buf_str(&body));
+    buf_fini(&body);
+}
+
+static void
+on_turned(void *arg)
+{
+    struct projector *p = arg;
+
+    open_link(p);
+    report_soon(p);
+    if (p->stopping && intents_settled(p->intents))
+        worker_bye(p->worker);
+}
+
+static int
+may_want(const struct projector *p, struct err *err)
+{
+    if (p->opened)
+        return 0;
+    return err_set(err, "an intent before WRITTEN_END");
+}
+
+static int
+on_intent(void *state, struct chan *from, struct message *m, struct err *err)
+{
+    struct projector *p = state;
+    struct reply reply;
+    struct wish *wish;
+
+    (void)from;
+    if (may_want(p, err) != 0)
+        return -1;
+    wish = wish_new(m->type, m->id, m->body, err);
+    if (wish == NULL)
+        return -1;
+    if (intents_accept(p->intents, wish, clock_now(), &reply))
+        on_reply(p, &reply);
+    writer_wake(p->writer);
+    return 0;
+}
+
+static int
+on_withdraw(void *state, struct chan *from, struct message *m, struct err *err)
+{
+    struct projector *p = state;
+    struct arena arena = {0};
+    enum action action;
+    struct str name;
+    int result = may_want(p, err);
+
+    (void)from;
+    if (result == 0)
+        result = intent_withdraw_unpack(&action, &name, m->body, &arena, err);
+    if (result == 0)
+        intents_withdraw(p->intents, action, name, clock_now());
+    arena_fini(&arena);
+    report_soon(p);
+    return result;
+}
+
+static int
+on_plan_begin(void *state, struct chan *from, struct message *m,
+              struct err *err)
+{
+    struct projector *p = state;
+
+    (void)from;
+    (void)m;
+    if (may_want(p, err) != 0)
+        return -1;
+    return intents_plan_begin(p->intents, clock_now(), err);
+}
+
+static int
+on_plan_end(void *state, struct chan *from, struct message *m, struct err *err)
+{
+    struct projector *p = state;
+
+    (void)from;
+    (void)m;
+    return intents_plan_end(p->intents, clock_now(), err);
+}
+
+static int
+on_term_began(void *state, struct chan *from, struct message *m,
+              struct err *err)
+{
+    struct projector *p = state;
+    struct unpack u = unpack_fields(m->body);
+    int64_t term = unpack_int(&u);
+
+    (void)from;
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    writer_term_began(p->writer, (uint64_t)term);
+    return 0;
+}
+
+static int
+on_term_ended(void *state, struct chan *from, struct message *m,
+              struct err *err)
+{
+    struct projector *p = state;
+    struct unpack u = unpack_fields(m->body);
+    int64_t term = unpack_int(&u);
+
+    (void)from;
+    unpack_str(&u); /* why; the elector has logged it */
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    writer_term_ended(p->writer, (uint64_t)term);
+    return 0;
+}
+
+static int
+make_writer(struct projector *p, const struct intents_pace *pace,
+            struct err *err)
+{
+    struct worker *w = p->worker;
+    struct writer_setup setup = {
+        .base = worker_base(w),
+        .client = p->client,
+        .intents = intents_new(pace),
+        .write_timeout =
+            worker_option_duration(w, "leader-election-lease-duration") -
+            worker_option_duration(w, "leader-election-renew-deadline"),
+        .live_timeout = worker_option_duration(w, "live-node-get-timeout"),
+        .qps = worker_option(w, "kube-api-qps"),
+        .burst = worker_option(w, "kube-api-burst"),
+        .reply = on_reply,
+        .turned = on_turned,
+        .arg = p,
+    };
+
+    p->intents = setup.intents;
+    p->writer = writer_new(&setup, err);
+    return p->writer == NULL ? -1 : 0;
+}
+
+static int
+configure(void *state, struct worker *w, struct err *err)
+{
+    struct projector *p = state;
+    struct intents_pace pace = {
+        .debounce = worker_option_duration(w, "status-debounce"),
+        .progress = worker_option_duration(w, "status-progress-interval"),
+    };
+
+    p->worker = w;
+    if (pace.progress == 0)
+        pace.progress =
+            pace.debounce > CLOCK_SECOND ? pace.debounce : CLOCK_SECOND;
+    if (kube_config_load(&p->config, worker_option(w, "kubeconfig"), err) != 0)
+        return -1;
+    p->client = kube_client_new(worker_base(w), &p->config, err);
+    if (p->client == NULL || make_writer(p, &pace, err) != 0)
+        return -1;
+    p->report = event_new(worker_base(w), -1, 0, on_report, p);
+    if (p->report == NULL)
+        fatal("no timer");
+    return 0;
+}
+
+static int
+granted(void *state, enum resource resource, int fd, struct err *err)
+{
+    struct projector *p = state;
+
+    if (resource == RESOURCE_LEASE_VIEW && p->page == NULL)
+        p->page = lease_page_map(fd, false, err);
+    else
+        err_set(err, "resource %d is of no use here", (int)resource);
+    close(fd);
+    return resource == RESOURCE_LEASE_VIEW && p->page != NULL ? 0 : -1;
+}
+
+static int
+start(void *state, struct err *err)
+{
+    struct projector *p = state;
+
+    if (p->page == NULL)
+        return err_set(err, "no lease page was granted");
+    writer_lease(p->writer, p->page);
+    report(p);
+    return 0;
+}
+
+static void
+linked(void *state, enum role peer, struct chan *chan)
+{
+    struct projector *p = state;
+
+    if (peer != ROLE_PLACER)
+        return;
+    p->placer = chan;
+    p->opened = false;
+    open_link(p);
+}
+
+static void
+unlinked(void *state, enum role peer)
+{
+    struct projector *p = state;
+
+    if (peer != ROLE_PLACER)
+        return;
+    p->placer = NULL;
+    p->opened = false;
+    intents_orphan(p->intents, clock_now());
+    writer_wake(p->writer);
+}
+
+static void
+stop(void *state)
+{
+    struct projector *p = state;
+
+    p->stopping = true;
+    writer_stop(p->writer);
+}
+
+static const struct worker_handler handlers[] = {
+    {MSG_PLAN_BEGIN, on_plan_begin}, {MSG_PLAN_END, on_plan_end},
+    {MSG_RACK_WRITE, on_intent},     {MSG_RACK_DELETE, on_intent},
+    {MSG_FINALIZER, on_intent},      {MSG_NODE_APPLY, on_intent},
+    {MSG_STATUS_WRITE, on_intent},   {MSG_WITHDRAW, on_withdraw},
+    {MSG_TERM_BEGAN, on_term_began}, {MSG_TERM_ENDED, on_term_ended},
+};
+
+static const struct worker_ops ops = {
+    .role = ROLE_PROJECTOR,
+    .handlers = handlers,
+    .handler_count = nitems(handlers),
+    .configure = configure,
+    .granted = granted,
+    .start = start,
+    .linked = linked,
+    .unlinked = unlinked,
+    .stop = stop,
+};
+
+int
+main(int argc, char **argv)
+{
+    struct projector p = {0};
+
+    return worker_main(argc, argv, &ops, &p);
+}

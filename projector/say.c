@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "projector/say.h"
+
+#include <stdlib.h>
+
+#include "common/kube/json.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "projector/task.h"
+#include "proto/frame.h"
+
+#define LABEL_INVENTORY STR("mokka.nvidia.com/inventory")
+#define LABEL_GROUP STR("mokka.nvidia.com/rack-group")
+#define LABEL_INDEX STR("mokka.nvidia.com/rack-index")
+
+/* Texts of orders end with a NUL; an absent one is empty. */
+static const char *
+text_of(const struct str *text)
+{
+    return text == NULL || text->n == 0 ? "" : text->s;
+}
+
+static const char *
+name_of(const struct task_facts *facts)
+{
+    return facts->order->target.name.s;
+}
+
+static void
+say_rack(const struct task_facts *facts)
+{
+    struct pairs labels = facts->order->rack.labels;
+    const char *index = text_of(pairs_get(labels, LABEL_INDEX));
+
+    log_write(
+        facts->created ? LOG_INFO : LOG_DEBUG,
+        facts->created ? "rack created" : "rack updated",
+        (const struct log_field[]){
+            F_STR("rack", name_of(facts)),
+            F_STR("inventory", text_of(pairs_get(labels, LABEL_INVENTORY))),
+            F_STR("rackGroup", text_of(pairs_get(labels, LABEL_GROUP))),
+            F_INT("rackIndex", strtoll(index, NULL, 10)),
+            {0}});
+}
+
+static void
+say_node(const struct task_facts *facts)
+{
+    const struct intent_node *i = &facts->order->node;
+    json_t *binding = kube_json_parse(i->annotation, NULL);
+    int64_t index = -1;
+
+    kube_json_int(binding, "nodeIndex", 0, INT32_MAX, &index, NULL);
+    log_info(i->release ? "projection removed" : "projection applied",
+             F_STR("node", name_of(facts)),
+             F_STR("rack", kube_json_text(binding, "rack.name")),
+             F_INT("nodeIndex", index),
+             F_STR("inventory", kube_json_text(binding, "inventory.name")));
+    json_decref(binding);
+}
+
+static void
+say_finalizer(const struct task_facts *facts)
+{
+    if (facts->order->finalizer.present)
+        log_debug("inventory finalizer added",
+                  F_STR("inventory", name_of(facts)));
+    else
+        log_info("inventory finalizer released",
+                 F_STR("inventory", name_of(facts)));
+}
+
+static void
+say_done(const struct task_facts *facts)
+{
+    if (facts->unchanged)
+        return;
+    switch (facts->type) {
+    case MSG_RACK_WRITE:
+        say_rack(facts);
+        break;
+    case MSG_RACK_DELETE:
+        log_info("rack deleted", F_STR("rack", name_of(facts)));
+        break;
+    case MSG_NODE_APPLY:
+        say_node(facts);
+        break;
+    case MSG_FINALIZER:
+        say_finalizer(facts);
+        break;
+    default:
+        log_debug("status written", F_STR("object", name_of(facts)));
+        break;
+    }
+}
+
+static const char *
+kind_of(const struct task_facts *facts)
+{
+    switch (facts->type) {
+    case MSG_NODE_APPLY:
+        return "node";
+    case MSG_FINALIZER:
+        return "inventory finalizer";
+    case MSG_STATUS_WRITE:
+        return action_name(facts->order->status.action);
+    default:
+        return "rack";
+    }
+}
+
+static void
+say_conflict(const struct task_facts *facts, const char *reason)
+{
+    if (facts->type == MSG_NODE_APPLY)
+        log_warn("metadata conflict blocks projection",
+                 F_STR("node", name_of(facts)),
+                 F_STR("fields", text_of(&facts->fields)),
+                 F_STR("managers", text_of(&facts->rivals)),
+                 F_STR("reason", reason));
+    else
+        log_warn("ownership conflict", F_STR(kind_of(facts), name_of(facts)),
+                 F_STR("reason", reason));
+}
+
+static void
+say_failure(const struct task_facts *facts, const char *reason, bool known)
+{
+    char *key = mem_printf("%s %s (%s)", kind_of(facts), name_of(facts),
+                           facts->order->target.uid.s);
+
+    log_write(known ? LOG_DEBUG : LOG_ERROR, "reconciliation failed",
+              (const struct log_field[]){
+                  F_STR("error", reason), F_STR("key", key), {0}});
+    free(key);
+}
+
+void
+say_answer(const struct task_facts *facts, const struct answer *answer,
+           bool known)
+{
+    const char *reason = text_of(&answer->reason);
+
+    if (answer->verdict == VERDICT_HELD)
+        return;
+    if (answer->verdict == VERDICT_FAILED || answer->outcome == OUTCOME_INVALID)
+        say_failure(facts, reason, known);
+    else if (answer->outcome == OUTCOME_DONE)
+        say_done(facts);
+    else if (answer->outcome == OUTCOME_CONFLICT)
+        say_conflict(facts, reason);
+    else
+        log_debug("intent is out of date",
+                  F_STR(kind_of(facts), name_of(facts)),
+                  F_STR("outcome", outcome_name(answer->outcome)),
+                  F_STR("reason", reason));
+}

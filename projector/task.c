@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "projector/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/kube/json.h"
+#include "common/kube/path.h"
+#include "common/kube/status.h"
+#include "common/mem.h"
+#include "projector/render.h"
+#include "projector/task_kind.h"
+#include "proto/frame.h"
+
+struct task *
+task_new(const struct wish *wish)
+{
+    struct task *t = mem_zalloc(sizeof(*t));
+
+    wish_order(&t->order, wish, &t->arena);
+    t->facts.type = wish->type;
+    t->facts.order = &t->order;
+    return t;
+}
+
+static void
+clear_request(struct task *t)
+{
+    free(t->request.path);
+    buf_fini(&t->request.body);
+    t->request = (struct task_request){0};
+}
+
+void
+task_free(struct task *t)
+{
+    if (t == NULL)
+        return;
+    clear_request(t);
+    arena_fini(&t->arena);
+    free(t);
+}
+
+enum task_move
+task_begin(struct task *t)
+{
+    static const struct {
+        uint16_t type;
+        enum task_move (*first)(struct task *t);
+    } kinds[] = {
+        {MSG_RACK_WRITE, task_rack_write}, {MSG_RACK_DELETE, task_rack_delete},
+        {MSG_NODE_APPLY, task_node_apply}, {MSG_FINALIZER, task_edit},
+        {MSG_STATUS_WRITE, task_edit},
+    };
+
+    for (size_t i = 0; i < nitems(kinds); i++)
+        if (kinds[i].type == t->facts.type)
+            return kinds[i].first(t);
+    fatal("no task for %s", message_name(t->facts.type));
+}
+
+enum task_move
+task_answered(struct task *t, const struct kube_response *response,
+              int64_t wall)
+{
+    t->wall = wall;
+    return t->then(t, response);
+}
+
+const struct task_request *
+task_request(const struct task *t)
+{
+    return &t->request;
+}
+
+const struct answer *
+task_answer(const struct task *t)
+{
+    return &t->answer;
+}
+
+const struct task_facts *
+task_facts(const struct task *t)
+{
+    return &t->facts;
+}
+
+enum task_move
+task_send(struct task *t, const char *method, const struct task_place *place,
+          task_step *then)
+{
+    const char *slash = strchr(place->resource, '/');
+    char *resource = slash == NULL ? mem_strdup(place->resource)
+                                   : mem_dup(place->resource,
+                                             (size_t)(slash - place->resource));
+    struct kube_path path = {
+        .group = place->group,
+        .version = place->group == NULL ? "v1" : RENDER_VERSION,
+        .resource = resource,
+        .name = place->collection ? NULL : t->order.target.name.s,
+        .subresource = slash == NULL ? NULL : slash + 1,
+    };
+    struct buf text = {0};
+    struct err err;
+    int made = kube_path_add(&text, &path, &err);
+
+    free(resource);
+    clear_request(t);
+    if (made != 0) {
+        buf_fini(&text);
+        return task_end(t, OUTCOME_INVALID, STR(""), err.text);
+    }
+    if (place->managed)
+        kube_path_query(&text, "fieldManager", RENDER_MANAGER);
+    if (place->unforced)
+        kube_path_query(&text, "force", "false");
+    t->request.method = method;
+    t->request.accept = TASK_JSON;
+    t->request.resource = place->resource;
+    t->request.path = buf_take(&text);
+    t->request.mutates = strcmp(method, "GET") != 0;
+    t->then = then;
+    return TASK_SEND;
+}
+
+enum task_move
+task_end(struct task *t, enum outcome outcome, struct str version,
+         const char *text)
+{
+    t->answer = (struct answer){
+        .verdict = VERDICT_ENDED,
+        .outcome = outcome,
+        .uid = t->order.target.uid,
+        .version = arena_str(&t->arena, version),
+        .reason = arena_str(&t->arena, str_of(text)),
+    };
+    return TASK_END;
+}
+
+enum task_move
+task_fail(struct task *t, const char *text)
+{
+    t->answer = (struct answer){
+        .verdict = VERDICT_FAILED,
+        .reason = arena_str(&t->arena, str_of(text)),
+    };
+    return TASK_END;
+}
+
+enum task_move
+task_refused(struct task *t, const struct kube_response *response)
+{
+    static const struct {
+        int status;
+        enum outcome outcome;
+    } final[] = {
+        {400, OUTCOME_INVALID}, {404, OUTCOME_GONE},    {409, OUTCOME_STALE},
+        {413, OUTCOME_INVALID}, {422, OUTCOME_INVALID},
+    };
+    struct err err;
+
+    kube_describe(response, NULL, &err);
+    for (size_t i = 0; i < nitems(final); i++)
+        if (final[i].status == response->status)
+            return task_end(t, final[i].outcome, STR(""), err.text);
+    t->facts.denied = response->status == 403;
+    task_fail(t, err.text);
+    t->answer.retry_after = response->retry_after;
+    return TASK_END;
+}
+
+json_t *
+task_object(const struct kube_response *response, struct err *err)
+{
+    json_t *object = kube_json_parse(response->body, err);
+
+    if (object == NULL)
+        err_prefix(err, "%s %s answered %d", response->method, response->url,
+                   response->status);
+    return object;
+}
+
+enum task_move
+task_done(struct task *t, const struct kube_response *response)
+{
+    const char *uid = "";
+    const char *version = "";
+    struct err err = {0};
+    json_t *object = task_object(response, &err);
+    enum task_move move;
+
+    if (object == NULL ||
+        kube_json_str(object, "metadata.uid", &uid, &err) != 1 ||
+        kube_json_str(object, "metadata.resourceVersion", &version, &err) !=
+            1) {
+        if (err.text[0] == '\0')
+            err_set(&err, "%s %s: the answer names no uid or resourceVersion",
+                    response->method, response->url);
+        move = task_fail(t, err.text);
+    } else {
+        move = task_end(t, OUTCOME_DONE, str_of(version), "");
+        t->answer.uid = arena_str(&t->arena, str_of(uid));
+    }
+    json_decref(object);
+    return move;
+}

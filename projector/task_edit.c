@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/clock.h"
+#include "common/kube/json.h"
+#include "common/kube/status.h"
+#include "projector/render.h"
+#include "projector/task_kind.h"
+#include "proto/frame.h"
+
+/*
+ * Read, change, write: of finalizers and of statuses.  What is written is the
+ * live object with the change, so that nothing of others is lost; who was there
+ * in between makes us read again, at most so often before the object rests.
+ */
+#define CONFLICTS 5
+#define CONFLICT_DELAY (10 * CLOCK_MS)
+
+static const struct task_place inventory = {.group = RENDER_GROUP,
+                                            .resource = "sgpuinventories"};
+static const struct task_place inventory_status = {
+    .group = RENDER_GROUP, .resource = "sgpuinventories/status"};
+static const struct task_place rack = {.group = RENDER_GROUP,
+                                       .resource = "sgpuracks"};
+static const struct task_place rack_status = {.group = RENDER_GROUP,
+                                              .resource = "sgpuracks/status"};
+
+static bool
+is_status(const struct task *t)
+{
+    return t->facts.type == MSG_STATUS_WRITE;
+}
+
+static bool
+is_rack(const struct task *t)
+{
+    return is_status(t) && t->order.status.action == ACTION_RACK_STATUS;
+}
+
+static const struct task_place *
+read_place(const struct task *t)
+{
+    return is_rack(t) ? &rack : &inventory;
+}
+
+static const struct task_place *
+write_place(const struct task *t)
+{
+    if (!is_status(t))
+        return &inventory;
+    return is_rack(t) ? &rack_status : &inventory_status;
+}
+
+static int
+render(const struct task *t, struct buf *out, const json_t *live,
+       struct err *err)
+{
+    if (is_status(t))
+        return render_status(out, live, &t->order.status.status, t->wall, err);
+    return render_finalizer(out, live, &t->order.finalizer, err);
+}
+
+static enum task_move read_live(struct task *t);
+
+static enum task_move
+written(struct task *t, const struct kube_response *response)
+{
+    struct err err;
+
+    if (task_accepted(response))
+        return task_done(t, response);
+    if (response->status != 409)
+        return task_refused(t, response);
+    if (++t->conflicts < CONFLICTS) {
+        enum task_move move = read_live(t);
+
+        t->request.delay = CONFLICT_DELAY;
+        return move;
+    }
+    kube_describe(response, NULL, &err);
+    return task_fail(t, err.text);
+}
+
+static enum task_move
+write_changed(struct task *t, const json_t *live)
+{
+    struct str version =
+        str_of(kube_json_text(live, "metadata.resourceVersion"));
+    struct buf body = {0};
+    struct err err;
+    int differs = render(t, &body, live, &err);
+    enum task_move move = TASK_END;
+
+    if (differs < 0) {
+        task_fail(t, err.text);
+    } else if (differs == 0) {
+        task_end(t, OUTCOME_DONE, version, "");
+        t->facts.unchanged = true;
+    } else {
+        move = task_send(t, "PUT", write_place(t), written);
+        t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
+        t->request.body = body;
+        body = (struct buf){0};
+    }
+    buf_fini(&body);
+    return move;
+}
+
+/* A finalizer cannot be added any more once deletion began. */
+static bool
+comes_too_late(const struct task *t, const json_t *live)
+{
+    return !is_status(t) && t->order.finalizer.present &&
+           kube_json_at(live, "metadata.deletionTimestamp") != NULL;
+}
+
+static enum task_move
+change(struct task *t, const json_t *live)
+{
+    const char *uid = kube_json_text(live, "metadata.uid");
+
+    if (!str_is(t->order.target.uid, uid))
+        return task_end(t, OUTCOME_GONE, STR(""),
+                        "another object has the name now");
+    if (comes_too_late(t, live))
+        return task_end(
+            t, OUTCOME_STALE,
+            str_of(kube_json_text(live, "metadata.resourceVersion")),
+            "it is being deleted");
+    return write_changed(t, live);
+}
+
+static enum task_move
+was_read(struct task *t, const struct kube_response *response)
+{
+    enum task_move move;
+    json_t *live;
+    struct err err;
+
+    if (!task_accepted(response))
+        return task_refused(t, response);
+    live = task_object(response, &err);
+    move = live == NULL ? task_fail(t, err.text) : change(t, live);
+    json_decref(live);
+    return move;
+}
+
+static enum task_move
+read_live(struct task *t)
+{
+    return task_send(t, "GET", read_place(t), was_read);
+}
+
+enum task_move
+task_edit(struct task *t)
+{
+    return read_live(t);
+}

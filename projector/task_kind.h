@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PROJECTOR_TASK_KIND_H
+#define PROJECTOR_TASK_KIND_H
+
+#include <jansson.h>
+
+#include "common/arena.h"
+#include "common/kube/http.h"
+#include "projector/task.h"
+
+/*
+ * For the files that know how one kind of intent is carried out.  Each has a
+ * first move and a function for each answer it may have to wait for; a move
+ * prepares a request and names the function that gets its answer, or ends the
+ * task.
+ */
+typedef enum task_move task_step(struct task *t,
+                                 const struct kube_response *response);
+
+struct task {
+    struct arena arena; /* every text of the task */
+    union order order;
+    task_step *then; /* gets the answer */
+    int64_t wall;
+    unsigned conflicts; /* tries that lost against another writer */
+    struct task_request request;
+    struct answer answer;
+    struct task_facts facts;
+};
+
+/* First moves. */
+enum task_move task_rack_write(struct task *t);
+enum task_move task_rack_delete(struct task *t);
+enum task_move task_node_apply(struct task *t);
+enum task_move task_edit(struct task *t); /* finalizers, statuses */
+
+/* Accept texts: metadata is all that is wanted of most answers. */
+#define TASK_METADATA_JSON                                                     \
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+#define TASK_JSON "application/json"
+
+/* Where a request goes. */
+struct task_place {
+    const char *group;    /* NULL: the core group */
+    const char *resource; /* with "/status" where that is meant */
+    bool collection;      /* not the target itself */
+    bool managed;         /* name our field manager */
+    bool unforced;        /* say that it is not to be forced */
+};
+
+/* Makes t->request a new one, body empty; the caller sets what is special about
+ * it and returns the move. TASK_END if the target's name makes no path. */
+enum task_move task_send(struct task *t, const char *method,
+                         const struct task_place *place, task_step *then);
+
+/* Ends the task; text is the reason, "" if there is nothing to say. */
+enum task_move task_end(struct task *t, enum outcome outcome,
+                        struct str version, const char *text);
+
+/* To be tried again. */
+enum task_move task_fail(struct task *t, const char *text);
+
+/* What the answer means where nothing special is known: a failure for what may
+ * pass, else an outcome by the HTTP status. */
+enum task_move task_refused(struct task *t,
+                            const struct kube_response *response);
+
+static inline bool
+task_accepted(const struct kube_response *response)
+{
+    return response->status >= 200 && response->status < 300;
+}
+
+/* Ends the task with OUTCOME_DONE and the version in the answer, an object (or
+ * the metadata of one) in JSON. */
+enum task_move task_done(struct task *t, const struct kube_response *response);
+
+/* The object in an answer, to be freed with json_decref. NULL and err. */
+json_t *task_object(const struct kube_response *response, struct err *err);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/kube/json.h"
+#include "common/kube/status.h"
+#include "projector/render.h"
+#include "projector/task_kind.h"
+
+static const struct task_place racks = {.group = RENDER_GROUP,
+                                        .resource = "sgpuracks",
+                                        .collection = true,
+                                        .managed = true};
+static const struct task_place rack = {
+    .group = RENDER_GROUP, .resource = "sgpuracks", .managed = true};
+static const struct task_place plain_rack = {.group = RENDER_GROUP,
+                                             .resource = "sgpuracks"};
+
+static const struct object_owner *
+wanted_controller(const struct task *t)
+{
+    const struct owners *owners = &t->order.rack.owners;
+
+    for (size_t i = 0; i < owners->count; i++)
+        if (owners->items[i].controller == 1)
+            return &owners->items[i];
+    return NULL;
+}
+
+/* The controller reference of an object, or NULL. */
+static const json_t *
+controller_of(const json_t *object)
+{
+    json_t *list = kube_json_at(object, "metadata.ownerReferences");
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        if (json_is_true(json_object_get(item, "controller")))
+            return item;
+    }
+    return NULL;
+}
+
+static bool
+is_ours(const struct object_owner *wanted, const json_t *standing)
+{
+    return wanted != NULL && standing != NULL &&
+           str_is(wanted->api_version,
+                  kube_json_text(standing, "apiVersion")) &&
+           str_is(wanted->kind, kube_json_text(standing, "kind")) &&
+           str_is(wanted->name, kube_json_text(standing, "name")) &&
+           str_is(wanted->uid, kube_json_text(standing, "uid"));
+}
+
+/* The name is taken: by a rack of ours that the author has not seen yet, or by
+ * somebody else's. */
+static enum task_move
+judge_standing(struct task *t, const json_t *object)
+{
+    const json_t *controller = controller_of(object);
+    struct str version =
+        str_of(kube_json_text(object, "metadata.resourceVersion"));
+    enum task_move move;
+    struct err err;
+
+    if (is_ours(wanted_controller(t), controller)) {
+        move = task_end(t, OUTCOME_STALE, version, "it exists already");
+    } else {
+        if (controller == NULL)
+            err_set(&err, "the name is taken by a rack without a controller");
+        else
+            err_set(&err, "the name is taken by a rack of %s %s (%s)",
+                    kube_json_text(controller, "kind"),
+                    kube_json_text(controller, "name"),
+                    kube_json_text(controller, "uid"));
+        move = task_end(t, OUTCOME_CONFLICT, version, err.text);
+    }
+    t->answer.uid =
+        arena_str(&t->arena, str_of(kube_json_text(object, "metadata.uid")));
+    return move;
+}
+
+static enum task_move
+looked(struct task *t, const struct kube_response *response)
+{
+    json_t *object;
+    enum task_move move;
+    struct err err;
+
+    if (response->status == 404)
+        return task_fail(t, "it existed, and was gone when looked at");
+    if (!task_accepted(response))
+        return task_refused(t, response);
+    object = task_object(response, &err);
+    move = object == NULL ? task_fail(t, err.text) : judge_standing(t, object);
+    json_decref(object);
+    return move;
+}
+
+static bool
+exists_already(const struct kube_response *response)
+{
+    struct kube_status status;
+    bool yes;
+
+    if (response->status != 409)
+        return false;
+    kube_status_read(&status, response);
+    yes = strcmp(status.reason, "AlreadyExists") == 0;
+    kube_status_fini(&status);
+    return yes;
+}
+
+static enum task_move
+posted(struct task *t, const struct kube_response *response)
+{
+    struct err err;
+
+    if (task_accepted(response)) {
+        t->facts.created = true;
+        return task_done(t, response);
+    }
+    if (exists_already(response)) {
+        task_send(t, "GET", &plain_rack, looked);
+        t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
+        return TASK_SEND;
+    }
+    /* Nothing there to be outdated or gone: the resource itself is. */
+    if (response->status == 404 || response->status == 409) {
+        kube_describe(response, NULL, &err);
+        return task_fail(t, err.text);
+    }
+    return task_refused(t, response);
+}
+
+static enum task_move
+put(struct task *t, const struct kube_response *response)
+{
+    return task_accepted(response) ? task_done(t, response)
+                                   : task_refused(t, response);
+}
+
+enum task_move
+task_rack_write(struct task *t)
+{
+    bool create = t->order.target.uid.n == 0;
+
+    if (task_send(t, create ? "POST" : "PUT", create ? &racks : &rack,
+                  create ? posted : put) == TASK_END)
+        return TASK_END;
+    t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
+    render_rack(&t->request.body, &t->order.rack);
+    return TASK_SEND;
+}
+
+/* A version after the given one: that of the deletion itself is not told, but
+ * it came after the version that was deleted. */
+static struct str
+later(struct arena *arena, struct str version)
+{
+    struct buf text = {0};
+    struct str copy;
+    size_t i;
+
+    buf_addc(&text, '0');
+    buf_adds(&text, version);
+    for (i = text.len - 1; i > 0 && text.data[i] == '9'; i--)
+        text.data[i] = '0';
+    text.data[i]++;
+    copy = buf_str(&text);
+    if (copy.s[0] == '0') {
+        copy.s++;
+        copy.n--;
+    }
+    copy = arena_str(arena, copy);
+    buf_fini(&text);
+    return copy;
+}
+
+static enum task_move
+deleted(struct task *t, const struct kube_response *response)
+{
+    const struct target *target = &t->order.target;
+    json_t *object = NULL;
+    struct str version;
+    struct err err;
+
+    if (!task_accepted(response))
+        return task_refused(t, response);
+    /* A Status if it is gone, the object if a finalizer keeps it. */
+    object = task_object(response, &err);
+    version = str_of(kube_json_text(object, "metadata.resourceVersion"));
+    if (version.n == 0)
+        version = later(&t->arena, target->version);
+    task_end(t, OUTCOME_DONE, version, "");
+    json_decref(object);
+    return TASK_END;
+}
+
+enum task_move
+task_rack_delete(struct task *t)
+{
+    if (task_send(t, "DELETE", &plain_rack, deleted) == TASK_END)
+        return TASK_END;
+    render_delete(&t->request.body, &t->order.target);
+    return TASK_SEND;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "projector/write.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "common/clock.h"
+#include "common/kube/http.h"
+#include "common/lease_page.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "projector/line.h"
+#include "projector/say.h"
+#include "projector/task.h"
+#include "projector/window.h"
+
+/* How often the lease page is looked at while intents wait for it. */
+#define LEASE_POLL (200 * CLOCK_MS)
+#define NEVER INT64_MAX
+
+/* An intent on its way: either it waits to send its next request, or that has
+ * been sent. */
+struct job {
+    struct line_item item; /* in waiting; must be first */
+    LIST_ENTRY(job) entry;
+    struct writer *w;
+    struct intent_slot *slot;
+    struct task *task;
+    struct kube_call *call;
+    int64_t sent_at;
+};
+
+struct writer {
+    struct writer_setup setup;
+    struct event *wake;
+    struct window window;
+    LIST_HEAD(, job) jobs;
+    struct line waiting; /* those of them that have a request to send */
+    unsigned requests;
+    const struct lease_page *page;
+    uint64_t term;
+    bool stopping;
+    uint64_t writes[ACTION_COUNT];
+    uint64_t retries;
+    struct err trouble[ACTION_COUNT];
+};
+
+/* The lease page alone decides at the moment of a request. */
+static bool
+in_term(const struct writer *w)
+{
+    uint64_t term = 0;
+    int64_t deadline = 0;
+
+    if (w->stopping || w->term == 0 || w->page == NULL)
+        return false;
+    lease_page_read(w->page, &term, &deadline);
+    return term != 0 && clock_now() < deadline;
+}
+
+/*
+ * What the API server does not allow stays in trouble until it does.  True if
+ * it was known.
+ */
+static bool
+note_trouble(struct writer *w, enum action action,
+             const struct task_facts *facts, const struct task_request *request,
+             const struct answer *answer)
+{
+    static const struct {
+        const char *method, *verb;
+    } verbs[] = {{"GET", "get"},
+                 {"POST", "create"},
+                 {"PUT", "update"},
+                 {"PATCH", "patch"},
+                 {"DELETE", "delete"}};
+    bool known = w->trouble[action].text[0] != '\0';
+    const char *verb = request->method;
+
+    if (!facts->denied) {
+        if (answer->verdict == VERDICT_ENDED)
+            w->trouble[action].text[0] = '\0';
+        return false;
+    }
+    for (size_t i = 0; i < nitems(verbs); i++)
+        if (strcmp(verbs[i].method, request->method) == 0)
+            verb = verbs[i].verb;
+    err_set(&w->trouble[action],
+            "not allowed to %s %s; give the control plane's ClusterRole this "
+            "verb on this resource: %.*s",
+            verb, request->resource, (int)answer->reason.n, answer->reason.s);
+    return known;
+}
+
+static void
+free_job(struct job *job)
+{
+    LIST_REMOVE(job, entry);
+    kube_cancel(job->call);
+    task_free(job->task);
+    free(job);
+}
+
+static void
+finish(struct job *job, const struct answer *given)
+{
+    struct writer *w = job->w;
+    struct answer answer = *given;
+    enum action action = intent_slot_wish(job->slot)->action;
+    const struct task_facts *facts = task_facts(job->task);
+    struct reply reply;
+    bool known = note_trouble(w, action, facts, task_request(job->task), given);
+
+    if (facts->denied)
+        answer.reason = str_of(w->trouble[action].text);
+    if (answer.verdict == VERDICT_FAILED)
+        w->retries++;
+    say_answer(facts, &answer, known);
+    if (intents_finish(w->setup.intents, job->slot, &answer, clock_now(),
+                       &reply))
+        w->setup.reply(w->setup.arg, &reply);
+    free_job(job);
+}
+
+static void
+move_on(struct job *job, enum task_move move)
+{
+    const struct task_request *request = task_request(job->task);
+
+    if (move == TASK_END)
+        finish(job, task_answer(job->task));
+    else
+        line_join(&job->w->waiting, &job->item, clock_now() + request->delay);
+}
+
+static void pump(struct writer *w);
+
+static void
+on_done(void *arg, const struct kube_response *response)
+{
+    struct job *job = arg;
+    struct writer *w = job->w;
+    struct window_answer answer = {
+        .status = response->status,
+        .sent_at = job->sent_at,
+        .retry_after = response->retry_after,
+        .in_flight = w->requests--,
+    };
+
+    window_answered(&w->window, &answer, clock_now());
+    job->call = NULL;
+    move_on(job, task_answered(job->task, response, clock_wall()));
+    pump(w);
+}
+
+static void
+send_request(struct job *job)
+{
+    struct writer *w = job->w;
+    const struct task_request *request = task_request(job->task);
+    struct kube_request http = {
+        .method = request->method,
+        .path = request->path,
+        .accept = request->accept,
+        .content_type = request->content_type,
+        .body = buf_str(&request->body),
+        .timeout =
+            request->live ? w->setup.live_timeout : w->setup.write_timeout,
+        .done = on_done,
+        .arg = job,
+    };
+
+    job->sent_at = clock_now();
+    w->requests++;
+    window_sent(&w->window, job->sent_at);
+    if (request->mutates)
+        w->writes[intent_slot_wish(job->slot)->action]++;
+    job->call = kube_send(w->setup.client, &http);
+}
+
+/* A job whose next request is due, or NULL. */
+static struct job *
+next_waiting(struct writer *w, int64_t now)
+{
+    struct line_item *item = line_first(&w->waiting);
+
+    if (item == NULL || item->at > now)
+        return NULL;
+    line_leave(&w->waiting, item);
+    return (struct job *)item;
+}
+
+static struct job *
+next_new(struct writer *w, int64_t now)
+{
+    struct intent_slot *slot = intents_next(w->setup.intents, now);
+    struct job *job;
+
+    if (slot == NULL)
+        return NULL;
+    job = mem_zalloc(sizeof(*job));
+    job->w = w;
+    job->slot = slot;
+    job->task = task_new(intent_slot_wish(slot));
+    LIST_INSERT_HEAD(&w->jobs, job, entry);
+    return job;
+}
+
+/* Sends one request, or ends one intent; false if there is nothing to do now.
+ * Those under way come first. */
+static bool
+step(struct writer *w)
+{
+    int64_t now = clock_now();
+    struct job *job = next_waiting(w, now);
+
+    if (job == NULL) {
+        job = next_new(w, now);
+        if (job == NULL)
+            return false;
+        if (task_begin(job->task) == TASK_END) {
+            finish(job, task_answer(job->task));
+            return true;
+        }
+    }
+    send_request(job);
+    return true;
+}
+
+/* Out of term nothing can go on, and nobody shall wait for it. */
+static void
+break_off(struct writer *w)
+{
+    const struct answer held = {.verdict = VERDICT_HELD};
+    struct line_item *item;
+
+    while ((item = line_first(&w->waiting)) != NULL) {
+        line_leave(&w->waiting, item);
+        finish((struct job *)item, &held);
+    }
+}
+
+/* When there may be something to do if nothing else happens. */
+static int64_t
+next_time(const struct writer *w, bool may, int64_t now)
+{
+    const struct line_item *item = line_first(&w->waiting);
+    int64_t due = intents_due(w->setup.intents);
+    int64_t open = may ? window_opens(&w->window, now) : now + LEASE_POLL;
+
+    if (item != NULL && item->at < due)
+        due = item->at;
+    if (due == NEVER || w->stopping || w->term == 0 ||
+        (may && w->requests >= window_limit(&w->window)))
+        return NEVER;
+    return due > open ? due : open;
+}
+
+static void
+arm(struct writer *w, bool may)
+{
+    int64_t now = clock_now();
+    int64_t at = next_time(w, may, now);
+    int64_t wait = at > now ? at - now : 0;
+    struct timeval tv = {.tv_sec = wait / CLOCK_SECOND,
+                         .tv_usec = (wait % CLOCK_SECOND + 999) / 1000};
+
+    if (tv.tv_usec == 1000000) {
+        tv.tv_sec++;
+        tv.tv_usec = 0;
+    }
+    if (at == NEVER)
+        event_del(w->wake);
+    else
+        event_add(w->wake, &tv);
+}
+
+static void
+pump(struct writer *w)
+{
+    bool may;
+
+    while ((may = in_term(w)) &&
+           window_open(&w->window, w->requests, clock_now()))
+        if (!step(w))
+            break;
+    if (!may)
+        break_off(w);
+    arm(w, may);
+    w->setup.turned(w->setup.arg);
+}
+
+static void
+on_wake(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    pump(arg);
+}
+
+struct writer *
+writer_new(const struct writer_setup *setup, struct err *err)
+{
+    struct writer *w = mem_zalloc(sizeof(*w));
+
+    w->setup = *setup;
+    window_init(&w->window, (uint64_t)clock_wall(), clock_now());
+    if (window_rate(&w->window, setup->qps, setup->burst, err) != 0) {
+        free(w);
+        return NULL;
+    }
+    w->wake = event_new(setup->base, -1, 0, on_wake, w);
+    if (w->wake == NULL)
+        fatal("no timer");
+    return w;
+}
+
+void
+writer_free(struct writer *w)
+{
+    if (w == NULL)
+        return;
+    while (!LIST_EMPTY(&w->jobs))
+        free_job(LIST_FIRST(&w->jobs));
+    event_free(w->wake);
+    line_fini(&w->waiting);
+    free(w);
+}
+
+void
+writer_lease(struct writer *w, const struct lease_page *page)
+{
+    w->page = page;
+    writer_wake(w);
+}
+
+void
+writer_term_began(struct writer *w, uint64_t term)
+{
+    w->term = term;
+    writer_wake(w);
+}
+
+void
+writer_term_ended(struct writer *w, uint64_t term)
+{
+    if (term < w->term)
+        return;
+    w->term = 0;
+    writer_wake(w);
+}
+
+void
+writer_wake(struct writer *w)
+{
+    event_active(w->wake, 0, 0);
+}
+
+void
+writer_stop(struct writer *w)
+{
+    w->stopping = true;
+    writer_wake(w);
+}
+
+void
+writer_state(const struct writer *w, struct writer_state *state)
+{
+    *state = (struct writer_state){
+        .requests = w->requests,
+        .window = window_limit(&w->window),
+        .retries = w->retries,
+        .trouble = "",
+    };
+    memcpy(state->writes, w->writes, sizeof(state->writes));
+    for (unsigned i = 0; i < ACTION_COUNT; i++)
+        if (w->trouble[i].text[0] != '\0')
+            state->trouble = w->trouble[i].text;
+}
