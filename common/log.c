@@ -111,6 +111,10 @@ log_write(enum log_level level, const char *msg, const struct log_field *fields)
 {
     void (*add)(struct buf *, const struct log_field *) =
         self.format == LOG_JSON ? add_json : add_plain;
+    const struct log_field own[] = {
+        F_STR("worker", self.worker),
+        F_INT("generation", self.generation),
+    };
     struct buf line = {0};
     char now[CLOCK_TEXT];
     bool named = false;
@@ -130,8 +134,8 @@ log_write(enum log_level level, const char *msg, const struct log_field *fields)
         add(&line, fields);
     }
     if (!named) {
-        add(&line, &F_STR("worker", self.worker));
-        add(&line, &F_INT("generation", self.generation));
+        add(&line, &own[0]);
+        add(&line, &own[1]);
     }
     buf_addz(&line, self.format == LOG_JSON ? "}\n" : "\n");
     put(&line);

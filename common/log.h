@@ -3,6 +3,7 @@
 #define COMMON_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -36,7 +37,14 @@ struct log_field {
     int64_t number;
 };
 
-#define F_STR(key, value) ((struct log_field){key, (value) ? (value) : "", 0})
+/* A text field; NULL is "". */
+static inline struct log_field
+log_text(const char *key, const char *value)
+{
+    return (struct log_field){key, value == NULL ? "" : value, 0};
+}
+
+#define F_STR(key, value) log_text(key, value)
 #define F_INT(key, value) ((struct log_field){key, NULL, (int64_t)(value)})
 
 void log_write(enum log_level level, const char *msg,

@@ -326,8 +326,6 @@ prepare_process(const struct worker_ops *ops)
     log_setup(role_name(ops->role), 0, LOG_INFO, LOG_JSON);
     prctl(PR_SET_NAME, role_name(ops->role));
     signal(SIGPIPE, SIG_IGN);
-    /* The terminal's ^C goes to the whole group; the supervisor decides. */
-    signal(SIGINT, SIG_IGN);
 }
 
 int

@@ -8,6 +8,7 @@
  * from the store, and the API server notices nothing.
  */
 #include <event2/event.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -24,7 +25,7 @@
 #define REPORT_PERIOD CLOCK_SECOND
 
 struct informer {
-    struct worker *worker;
+    struct worker *worker; /* NULL until all below is there */
     struct kube_config config;
     struct kube_client *client;
     struct store *store;
@@ -37,7 +38,7 @@ struct informer {
     struct event *turn;  /* runs once after all of what is due now */
     struct event *facts; /* a report is due */
     bool ok;             /* as reported last */
-    struct err reason;   /* likewise */
+    char *reason;        /* likewise */
 };
 
 /* --- report --- */
@@ -48,36 +49,38 @@ is_wanted(const struct informer *in, unsigned kind)
     return (in->wanted & 1u << kind) != 0;
 }
 
-/* What a resource waits for, added to line; nothing if it waits for nothing. */
+/* Adds what a resource waits for, unless another waits for the same. */
 static void
-add_reason(const struct informer *in, unsigned kind, struct err *line)
+add_reason(const struct informer *in, unsigned kind, struct buf *line)
 {
     const char *reason = source_reason(in->sources[kind]);
-    struct err before = *line;
+    struct err listing;
 
-    if (!is_wanted(in, kind) || store_complete(in->store, kind))
+    if (reason[0] == '\0') {
+        err_set(&listing, "%s: listing", resource_of(kind)->plural);
+        reason = listing.text;
+    }
+    if (memmem(buf_bytes(line), line->len, reason, strlen(reason)) != NULL)
         return;
-    if (reason[0] == '\0' && before.text[0] == '\0')
-        err_set(line, "%s: listing", resource_of(kind)->plural);
-    else if (before.text[0] == '\0')
-        err_set(line, "%s", reason);
-    else if (reason[0] != '\0' && strstr(before.text, reason) == NULL)
-        err_set(line, "%.250s; %.250s", before.text, reason);
+    buf_printf(line, "%s%s", line->len > 0 ? "; " : "", reason);
 }
 
+/* Whether everything wanted is there, and what is waited for. */
 static bool
-judge(const struct informer *in, struct err *reason)
+judge(const struct informer *in, char **reason)
 {
     bool ok = in->wanted != 0;
+    struct buf line = {0};
 
-    reason->text[0] = '\0';
     if (!ok)
-        err_set(reason, "no placer has subscribed yet");
+        buf_addz(&line, "no placer has subscribed yet");
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        if (is_wanted(in, kind) && !store_complete(in->store, kind))
-            ok = false;
-        add_reason(in, kind, reason);
+        if (!is_wanted(in, kind) || store_complete(in->store, kind))
+            continue;
+        ok = false;
+        add_reason(in, kind, &line);
     }
+    *reason = buf_take(&line);
     return ok;
 }
 
@@ -100,14 +103,14 @@ report(struct informer *in)
     struct worker_fact *f = &facts[nitems(facts) - 5];
 
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        const struct source_counts *c = source_counts(in->sources[kind]);
+        struct source_counts c = source_counts(in->sources[kind]);
 
-        f[0].number += c->lists;
-        f[1].number += c->watches;
-        f[2].number += c->events;
-        f[3].number += c->bad;
+        f[0].number += c.lists;
+        f[1].number += c.watches;
+        f[2].number += c.events;
+        f[3].number += c.bad;
     }
-    worker_report(in->worker, in->ok, in->reason.text, facts);
+    worker_report(in->worker, in->ok, in->reason, facts);
 }
 
 static void
@@ -123,12 +126,15 @@ static void
 report_change(struct informer *in)
 {
     struct timeval period = {REPORT_PERIOD / CLOCK_SECOND, 0};
-    struct err reason;
+    char *reason;
     bool ok = judge(in, &reason);
+    bool news =
+        ok != in->ok || in->reason == NULL || strcmp(reason, in->reason) != 0;
 
-    if (ok != in->ok || strcmp(reason.text, in->reason.text) != 0) {
-        in->ok = ok;
-        in->reason = reason;
+    free(in->reason);
+    in->reason = reason;
+    in->ok = ok;
+    if (news) {
         report(in);
     } else if (!evtimer_pending(in->facts, NULL)) {
         evtimer_add(in->facts, &period);
@@ -192,7 +198,7 @@ link_send(void *arg, uint16_t type, struct str body)
 static void
 follow(struct informer *in)
 {
-    if (!in->started)
+    if (!in->started || in->worker == NULL)
         return;
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
         if (is_wanted(in, kind))
@@ -266,7 +272,6 @@ configure(void *state, struct worker *w, struct err *err)
     struct event_base *base = worker_base(w);
     struct feed_link link = {link_room, link_send, in};
 
-    in->worker = w;
     if (kube_config_load(&in->config, worker_option(w, "kubeconfig"), err) != 0)
         return -1;
     in->client = kube_client_new(base, &in->config, err);
@@ -281,6 +286,7 @@ configure(void *state, struct worker *w, struct err *err)
     in->facts = evtimer_new(base, on_facts, in);
     if (in->turn == NULL || in->facts == NULL)
         fatal("no events for the informer");
+    in->worker = w;
     return 0;
 }
 
@@ -306,6 +312,7 @@ stop(void *state)
     kube_config_fini(&in->config);
     feed_free(in->feed);
     store_free(in->store);
+    free(in->reason);
     event_free(in->turn);
     event_free(in->facts);
     worker_bye(in->worker);

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "informer/answer.h"
+#include "informer/intake.h"
 #include "informer/page.h"
 #include "informer/stream.h"
 
@@ -34,6 +35,7 @@ struct source {
     struct stream *stream; /* while a watch is */
     bool garbled;          /* the answer cannot be understood; so says line */
 
+    struct intake intake;
     struct source_counts counts;
     struct err line;   /* what it waits for */
     struct err logged; /* what was logged of that last */
@@ -64,53 +66,23 @@ set_well(struct source *s)
     log_info("resource is back", F_STR("resource", s->r->plural));
 }
 
-/* --- objects --- */
-
-static void
-skip(struct source *s, struct str name, const struct err *err)
-{
-    char *text = mem_dup(name.s, name.n);
-
-    s->counts.bad++;
-    log_warn("object skipped", F_STR("resource", s->r->plural),
-             F_STR("name", text), F_STR("error", err->text));
-    free(text);
-}
-
-/* The object as it is now. */
-static void
-take(struct source *s, const struct wire_object *object)
-{
-    struct identity id = extract_identity(object);
-    struct arena arena = {0};
-    struct record record;
-    struct err err;
-
-    if (s->r->extract(&record, object, &arena, &err) != 0) {
-        skip(s, id.name, &err);
-        store_keep(s->store, s->r->kind, id.name);
-    } else if (!resource_selects(s->r, record.meta.labels)) {
-        store_remove(s->store, s->r->kind, id.name, id.uid);
-    } else if (store_put(s->store, &record, &err) == STORE_REFUSED) {
-        skip(s, id.name, &err);
-        store_keep(s->store, s->r->kind, id.name);
-    }
-    arena_fini(&arena);
-}
+/* --- the answers --- */
 
 static void
 on_listed_object(void *arg, const struct wire_object *object)
 {
-    take(arg, object);
+    struct source *s = arg;
+
+    intake_put(&s->intake, object);
 }
 
 static void
 on_bad_object(void *arg, const struct err *err)
 {
-    skip(arg, STR(""), err);
-}
+    struct source *s = arg;
 
-/* --- the answers --- */
+    intake_bad(&s->intake, err);
+}
 
 /* The answer is of the type that we asked for: else it is none of ours. */
 static int
@@ -239,20 +211,16 @@ read_error(struct source *s, const struct kube_status *status)
 static void
 take_event(struct source *s, const struct stream_event *event)
 {
-    struct identity id;
-
     if (event->type == KUBE_BOOKMARK) {
         step(s, (struct watch_event){.type = WATCH_BOOKMARK,
                                      .version = event->version});
         return;
     }
     s->counts.events++;
-    if (event->type == KUBE_DELETED) {
-        id = extract_identity(&event->object);
-        store_remove(s->store, s->r->kind, id.name, id.uid);
-    } else {
-        take(s, &event->object);
-    }
+    if (event->type == KUBE_DELETED)
+        intake_remove(&s->intake, &event->object);
+    else
+        intake_put(&s->intake, &event->object);
     step(s,
          (struct watch_event){.type = WATCH_CHANGE, .version = event->version});
 }
@@ -273,7 +241,7 @@ drain(struct source *s)
             return (struct watch_event){.type = WATCH_GARBLED};
         }
         if (found == STREAM_BAD)
-            skip(s, STR(""), &err);
+            intake_bad(&s->intake, &err);
         else if (event.type == KUBE_ERROR)
             return read_error(s, event.status);
         else
@@ -455,6 +423,7 @@ source_new(struct event_base *base, struct kube_client *client,
     s->store = store;
     s->changed = changed;
     s->arg = arg;
+    s->intake = (struct intake){r, store, 0};
     s->watch = watch_new();
     s->timer = evtimer_new(base, on_timer, s);
     if (s->timer == NULL)
@@ -494,8 +463,11 @@ source_reason(const struct source *s)
     return s->line.text;
 }
 
-const struct source_counts *
+struct source_counts
 source_counts(const struct source *s)
 {
-    return &s->counts;
+    struct source_counts counts = s->counts;
+
+    counts.bad = s->intake.bad;
+    return counts;
 }

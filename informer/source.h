@@ -41,6 +41,6 @@ void source_stop(struct source *s);
 /* One line that says what it waits for; "" when all is well. */
 const char *source_reason(const struct source *s);
 
-const struct source_counts *source_counts(const struct source *s);
+struct source_counts source_counts(const struct source *s);
 
 #endif

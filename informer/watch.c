@@ -37,6 +37,7 @@ struct watch {
     bool open;         /* a watch is, since: */
     int64_t opened_at; /* clock_now() */
     bool heard;        /* something came on it */
+    bool expired;      /* a version did, and nothing came since */
 };
 
 struct step {
@@ -80,8 +81,10 @@ close_watch(struct step *s)
 {
     struct watch *w = s->w;
 
-    if (w->open && s->event->now - w->opened_at >= HEALTHY)
+    if (w->open && s->event->now - w->opened_at >= HEALTHY) {
         w->failures = 0;
+        w->expired = false;
+    }
     w->open = false;
     s->todo.actions |= WATCH_DO_CANCEL;
 }
@@ -148,7 +151,7 @@ on_stop(struct step *s)
     forget(&w->version);
     forget(&w->snapshot);
     forget(&w->more);
-    w->whole = false;
+    w->whole = w->expired = false;
     w->failures = 0;
     w->state = WATCH_IDLE;
 }
@@ -197,6 +200,7 @@ static void
 on_news(struct step *s)
 {
     s->w->heard = true;
+    s->w->expired = false;
     if (s->event->version.n > 0)
         set_text(&s->w->version, s->event->version);
 }
@@ -242,6 +246,23 @@ list_any(struct step *s)
     list_anew(s);
 }
 
+/* A version expires now and then, and the server that says so is well: the
+ * first time is no failure. */
+static void
+expire(struct step *s)
+{
+    struct watch *w = s->w;
+
+    forget(&w->more);
+    if (w->expired) {
+        fail(s, WATCH_TO_LIST);
+        return;
+    }
+    close_watch(s);
+    w->expired = true;
+    wait_then(s, WATCH_TO_LIST, random_part(s, REOPEN_JITTER));
+}
+
 /* Of the token: the whole list at once.  Of the version: without it. */
 static void
 on_list_expired(struct step *s)
@@ -250,7 +271,7 @@ on_list_expired(struct step *s)
         s->w->whole = true;
     else
         forget(&s->w->version);
-    list_anew(s);
+    expire(s);
 }
 
 static void
@@ -288,7 +309,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
             [WATCH_STOP] = on_stop,
             [WATCH_OPENED] = on_opened,
             [WATCH_ENDED] = watch_later,
-            [WATCH_EXPIRED] = list_anew,
+            [WATCH_EXPIRED] = expire,
             [WATCH_TOO_NEW] = list_any,
             [WATCH_DENIED] = watch_later,
             [WATCH_MISSING] = list_anew,
@@ -303,7 +324,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
             [WATCH_CHANGE] = on_news,
             [WATCH_BOOKMARK] = on_news,
             [WATCH_ENDED] = on_ended,
-            [WATCH_EXPIRED] = list_anew,
+            [WATCH_EXPIRED] = expire,
             [WATCH_TOO_NEW] = list_any,
             [WATCH_DENIED] = watch_later,
             [WATCH_MISSING] = list_anew,

@@ -9,13 +9,14 @@
  *
  * Emit, first match:
  *   "0": so.
- *   Unchanged, sign and leading zeros and all.  Decimal and exponent class: if
- * D and F have at most 18 digits, the power less the digits of F is at least -9
- * and a multiple of 3, and the digits neither begin with 0 nor end with 000.
- * Binary class: if F is empty, D and the suffix have a precision of at most 15
- * digits as Kubernetes reckons it, the value fits 63 bits, and D is no multiple
- * of 8. Else from the value, rounded away from zero to a multiple of 10^-9, and
- * in binary class limited to 2^63-1: 0 as "0"; in binary class, if it is an
+ *   Unchanged, sign and leading zeros and all.  In decimal and exponent class:
+ *     if D and F have at most 18 digits, the power less the digits of F is at
+ *     least -9 and a multiple of 3, and the digits neither begin with 0 nor end
+ *     with 000.  In binary class: if F is empty, D and the suffix have at most
+ *     15 digits as Kubernetes reckons it, the value fits 63 bits, and D is no
+ *     multiple of 8.
+ *   Else from the value, rounded away from zero to a multiple of 10^-9, and in
+ *     binary class limited to 2^63-1: 0 as "0"; in binary class, if it is an
  *     integer of at least 1024, divided by 1024 while it divides; all others by
  *     powers of 1000, with as few digits as these allow.
  */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/arena.h"
 #include "common/err.h"
 #include "proto/object.h"
 
@@ -17,6 +18,7 @@ struct value;
 struct selector {
     struct selector_term *terms;
     size_t count;
+    struct arena arena;
 };
 
 /*

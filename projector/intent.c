@@ -20,18 +20,18 @@
 struct intent_slot {
     struct lane *lane;
     enum action action;
-    struct wish *wish; /* without an answer yet, or NULL */
-    struct wish *next; /* came while wish was in flight */
+    struct order *order; /* without an answer yet, or NULL */
+    struct order *next;  /* came while order was in flight */
     bool in_flight;
     bool orphan;    /* in flight for an author who is gone */
     bool emptied;   /* in flight and withdrawn */
     bool named;     /* by the plan under way */
-    int64_t due;    /* of wish when not in flight */
+    int64_t due;    /* of order when not in flight */
     int64_t latest; /* bound of due, of a status */
-    uint64_t turn;  /* which wish of a lane came first */
+    uint64_t turn;  /* which order of a lane came first */
 
-    struct wish *stands; /* carried out, and nothing was sent since */
-    char *uid, *version; /* what the last one carried out gave, or NULL */
+    struct order *stands; /* carried out, and nothing was sent since */
+    char *uid, *version;  /* what the last one carried out gave, or NULL */
 };
 
 /* An object. */
@@ -81,7 +81,7 @@ free_slot(struct intent_slot *s)
 {
     if (s == NULL)
         return;
-    free(s->wish);
+    free(s->order);
     free(s->next);
     free(s->stands);
     free(s->uid);
@@ -162,20 +162,20 @@ find_slot(struct intents *t, enum action action, struct str name, bool make)
 static bool
 is_pending(const struct intent_slot *s)
 {
-    return s != NULL && s->wish != NULL && !s->in_flight;
+    return s != NULL && s->order != NULL && !s->in_flight;
 }
 
 /* Everything that changes whether a slot is pending goes through here. The
- * wish that was there is the caller's. */
-static struct wish *
-set_wish(struct intents *t, struct intent_slot *s, struct wish *wish,
-         bool in_flight)
+ * order that was there is the caller's. */
+static struct order *
+set_order(struct intents *t, struct intent_slot *s, struct order *order,
+          bool in_flight)
 {
-    struct wish *old = s->wish;
+    struct order *old = s->order;
 
     t->counts.queued -= is_pending(s);
     t->counts.in_flight -= s->in_flight;
-    s->wish = wish;
+    s->order = order;
     s->in_flight = in_flight;
     t->counts.queued += is_pending(s);
     t->counts.in_flight += s->in_flight;
@@ -197,16 +197,16 @@ forget_written(struct intents *t, struct intent_slot *s)
 
 static void
 remember_written(struct intents *t, struct intent_slot *s,
-                 const struct answer *a, struct wish *wish)
+                 const struct answer *a, struct order *order)
 {
     forget_written(t, s);
-    s->stands = wish;
+    s->stands = order;
     s->uid = mem_dup(a->uid.s, a->uid.n);
     s->version = mem_dup(a->version.s, a->version.n);
     t->counts.written++;
 }
 
-/* When the lane's next wish is due; NEVER if it has none. */
+/* When the lane's next order is due; NEVER if it has none. */
 static int64_t
 lane_due(const struct lane *lane)
 {
@@ -226,7 +226,7 @@ drop_empty_slots(struct lane *lane)
     for (unsigned i = 0; i < LANE_SLOTS; i++) {
         struct intent_slot *s = lane->slots[i];
 
-        if (s != NULL && s->wish == NULL && s->version == NULL) {
+        if (s != NULL && s->order == NULL && s->version == NULL) {
             free_slot(s);
             lane->slots[i] = NULL;
         }
@@ -278,16 +278,16 @@ tell(struct intents *t, struct reply *reply, uint32_t id,
     return true;
 }
 
-/* What the wish wants stands already, later than its author saw. */
+/* What the order wants stands already, later than its author saw. */
 static bool
-stands_already(const struct intent_slot *s, const struct wish *wish)
+stands_already(const struct intent_slot *s, const struct order *order)
 {
-    const struct wish *stands = s->stands;
+    const struct order *stands = s->stands;
 
-    return stands != NULL && wish_same(stands, wish) &&
-           (str_eq(wish->target.uid, stands->target.uid) ||
-            str_is(wish->target.uid, s->uid)) &&
-           version_cmp(wish->target.version, str_of(s->version)) < 0;
+    return stands != NULL && order_same(stands, order) &&
+           (str_eq(order->target.uid, stands->target.uid) ||
+            str_is(order->target.uid, s->uid)) &&
+           version_cmp(order->target.version, str_of(s->version)) < 0;
 }
 
 /* A status waits for quiet, anything else is due at once. */
@@ -306,34 +306,35 @@ set_due(const struct intents *t, struct intent_slot *s, bool first, int64_t now)
         s->due = s->latest;
 }
 
-/* Gives the wish to a slot with nothing in flight. True: reply it is. */
+/* Gives the order to a slot with nothing in flight. True: reply it is. */
 static bool
-want(struct intents *t, struct intent_slot *s, struct wish *wish,
+want(struct intents *t, struct intent_slot *s, struct order *order,
      struct reply *reply)
 {
-    bool done = stands_already(s, wish);
+    bool done = stands_already(s, order);
 
     if (done) {
         struct answer a = {.outcome = OUTCOME_DONE,
                            .uid = str_of(s->uid),
                            .version = str_of(s->version)};
 
-        tell(t, reply, wish->id, s, &a);
-        free(wish);
-        wish = NULL;
-    } else if (s->wish == NULL) {
+        tell(t, reply, order->id, s, &a);
+        free(order);
+        order = NULL;
+    } else if (s->order == NULL) {
         s->turn = t->turns++;
     }
-    free(set_wish(t, s, wish, false));
+    free(set_order(t, s, order, false));
     return done;
 }
 
 bool
-intents_accept(struct intents *t, struct wish *wish, int64_t now,
+intents_accept(struct intents *t, struct order *order, int64_t now,
                struct reply *reply)
 {
-    struct intent_slot *s = find_slot(t, wish->action, wish->target.name, true);
-    bool first = s->in_flight ? s->next == NULL : s->wish == NULL;
+    struct intent_slot *s =
+        find_slot(t, order->action, order->target.name, true);
+    bool first = s->in_flight ? s->next == NULL : s->order == NULL;
     bool done = false;
 
     s->named = true;
@@ -341,9 +342,9 @@ intents_accept(struct intents *t, struct wish *wish, int64_t now,
     set_due(t, s, first, now);
     if (s->in_flight) {
         free(s->next);
-        s->next = wish;
+        s->next = order;
     } else {
-        done = want(t, s, wish, reply);
+        done = want(t, s, order, reply);
     }
     settle_lane(t, s->lane, now);
     return done;
@@ -359,7 +360,7 @@ empty(struct intents *t, struct intent_slot *s)
         s->emptied = true;
         return;
     }
-    free(set_wish(t, s, NULL, false));
+    free(set_order(t, s, NULL, false));
     forget_written(t, s);
 }
 
@@ -433,7 +434,7 @@ orphan(struct intents *t, struct intent_slot *s)
     if (s->in_flight)
         s->orphan = true;
     else
-        free(set_wish(t, s, NULL, false));
+        free(set_order(t, s, NULL, false));
 }
 
 void
@@ -469,7 +470,7 @@ intents_each_written(const struct intents *t,
         }
 }
 
-/* The lane's first wish that is due, or NULL. */
+/* The lane's first order that is due, or NULL. */
 static struct intent_slot *
 pick(const struct lane *lane, int64_t now)
 {
@@ -502,7 +503,7 @@ intents_next(struct intents *t, int64_t now)
             continue;
         }
         lane->busy = true;
-        set_wish(t, s, s->wish, true);
+        set_order(t, s, s->order, true);
         /* Until it is answered nobody knows what stands. */
         free(s->stands);
         s->stands = NULL;
@@ -511,10 +512,10 @@ intents_next(struct intents *t, int64_t now)
     return NULL;
 }
 
-const struct wish *
-intent_slot_wish(const struct intent_slot *slot)
+const struct order *
+intent_slot_order(const struct intent_slot *slot)
 {
-    return slot->wish;
+    return slot->order;
 }
 
 unsigned
@@ -549,20 +550,20 @@ count(struct lane *lane, const struct answer *a, int64_t now)
     }
 }
 
-/* The wish in flight comes out of it: wanted again, carried out or over. */
+/* The order in flight comes out of it: wanted again, carried out or over. */
 static void
 land(struct intents *t, struct intent_slot *s, const struct answer *a,
      bool again, int64_t now)
 {
-    struct wish *wish = set_wish(t, s, NULL, false);
+    struct order *order = set_order(t, s, NULL, false);
 
     if (again) {
         s->due = now;
-        set_wish(t, s, wish, false);
+        set_order(t, s, order, false);
     } else if (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_DONE) {
-        remember_written(t, s, a, wish);
+        remember_written(t, s, a, order);
     } else {
-        free(wish);
+        free(order);
     }
     if (s->emptied)
         forget_written(t, s);
@@ -574,12 +575,12 @@ intents_finish(struct intents *t, struct intent_slot *s, const struct answer *a,
                int64_t now, struct reply *reply)
 {
     struct lane *lane = s->lane;
-    struct wish *next = s->next;
+    struct order *next = s->next;
     bool current = next == NULL && !s->orphan && !s->emptied;
     bool replied = current && a->verdict == VERDICT_ENDED;
 
     if (replied)
-        tell(t, reply, s->wish->id, s, a);
+        tell(t, reply, s->order->id, s, a);
     lane->busy = false;
     count(lane, a, now);
     land(t, s, a, current && !replied, now);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PROJECTOR_INTENT_H
-#define PROJECTOR_INTENT_H
+#ifndef PROJECTOR_intent_H
+#define PROJECTOR_intent_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "projector/wish.h"
+#include "projector/order.h"
 
 /*
  * What is wanted, what is being sent and what was carried out: one slot for
@@ -45,8 +45,8 @@ struct reply {
     struct result result;
 };
 
-/* Takes over the wish. True: it is done already, reply says so. */
-bool intents_accept(struct intents *t, struct wish *wish, int64_t now,
+/* Takes over the order. True: it is done already, reply says so. */
+bool intents_accept(struct intents *t, struct order *order, int64_t now,
                     struct reply *reply);
 
 /* Empties a slot. */
@@ -76,7 +76,7 @@ void intents_each_written(const struct intents *t,
 struct intent_slot *intents_next(struct intents *t, int64_t now);
 
 /* Of a slot in flight. */
-const struct wish *intent_slot_wish(const struct intent_slot *slot);
+const struct order *intent_slot_order(const struct intent_slot *slot);
 unsigned intent_slot_failures(const struct intent_slot *slot);
 
 /* How sending ended. */

@@ -137,15 +137,15 @@ on_intent(void *state, struct chan *from, struct message *m, struct err *err)
 {
     struct projector *p = state;
     struct reply reply;
-    struct wish *wish;
+    struct order *order;
 
     (void)from;
     if (may_want(p, err) != 0)
         return -1;
-    wish = wish_new(m->type, m->id, m->body, err);
-    if (wish == NULL)
+    order = order_new(m->type, m->id, m->body, err);
+    if (order == NULL)
         return -1;
-    if (intents_accept(p->intents, wish, clock_now(), &reply))
+    if (intents_accept(p->intents, order, clock_now(), &reply))
         on_reply(p, &reply);
     writer_wake(p->writer);
     return 0;

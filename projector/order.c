@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "projector/wish.h"
+#include "projector/order.h"
 
 #include <stdlib.h>
 
@@ -8,76 +8,76 @@
 #include "proto/unpack.h"
 
 static int
-read_rack(union order *order, const struct value *body, struct arena *arena,
+read_rack(union intent *intent, const struct value *body, struct arena *arena,
           struct err *err)
 {
-    return intent_rack_unpack(&order->rack, body, arena, err);
+    return intent_rack_unpack(&intent->rack, body, arena, err);
 }
 
 static void
-put_rack(struct buf *out, const union order *order)
+put_rack(struct buf *out, const union intent *intent)
 {
-    intent_rack_pack(out, &order->rack);
+    intent_rack_pack(out, &intent->rack);
 }
 
 static int
-read_delete(union order *order, const struct value *body, struct arena *arena,
+read_delete(union intent *intent, const struct value *body, struct arena *arena,
             struct err *err)
 {
-    return intent_delete_unpack(&order->target, body, arena, err);
+    return intent_delete_unpack(&intent->target, body, arena, err);
 }
 
 static void
-put_delete(struct buf *out, const union order *order)
+put_delete(struct buf *out, const union intent *intent)
 {
-    intent_delete_pack(out, &order->target);
+    intent_delete_pack(out, &intent->target);
 }
 
 static int
-read_finalizer(union order *order, const struct value *body,
+read_finalizer(union intent *intent, const struct value *body,
                struct arena *arena, struct err *err)
 {
-    return intent_finalizer_unpack(&order->finalizer, body, arena, err);
+    return intent_finalizer_unpack(&intent->finalizer, body, arena, err);
 }
 
 static void
-put_finalizer(struct buf *out, const union order *order)
+put_finalizer(struct buf *out, const union intent *intent)
 {
-    intent_finalizer_pack(out, &order->finalizer);
+    intent_finalizer_pack(out, &intent->finalizer);
 }
 
 static int
-read_node(union order *order, const struct value *body, struct arena *arena,
+read_node(union intent *intent, const struct value *body, struct arena *arena,
           struct err *err)
 {
-    return intent_node_unpack(&order->node, body, arena, err);
+    return intent_node_unpack(&intent->node, body, arena, err);
 }
 
 static void
-put_node(struct buf *out, const union order *order)
+put_node(struct buf *out, const union intent *intent)
 {
-    intent_node_pack(out, &order->node);
+    intent_node_pack(out, &intent->node);
 }
 
 static int
-read_status(union order *order, const struct value *body, struct arena *arena,
+read_status(union intent *intent, const struct value *body, struct arena *arena,
             struct err *err)
 {
-    return intent_status_unpack(&order->status, body, arena, err);
+    return intent_status_unpack(&intent->status, body, arena, err);
 }
 
 static void
-put_status(struct buf *out, const union order *order)
+put_status(struct buf *out, const union intent *intent)
 {
-    intent_status_pack(out, &order->status);
+    intent_status_pack(out, &intent->status);
 }
 
 struct form {
     uint16_t type;
     enum action action; /* of a status, the message itself says which */
-    int (*read)(union order *order, const struct value *body,
+    int (*read)(union intent *intent, const struct value *body,
                 struct arena *arena, struct err *err);
-    void (*put)(struct buf *out, const union order *order);
+    void (*put)(struct buf *out, const union intent *intent);
 };
 
 static const struct form *
@@ -111,11 +111,11 @@ copy_text(char **at, struct str text)
 }
 
 /* One block: the struct, then its texts. */
-static struct wish *
-make_wish(const struct target *target, struct str content)
+static struct order *
+make_order(const struct target *target, struct str content)
 {
-    struct wish *w = mem_zalloc(sizeof(*w) + target->name.n + target->uid.n +
-                                target->version.n + content.n + 4);
+    struct order *w = mem_zalloc(sizeof(*w) + target->name.n + target->uid.n +
+                                 target->version.n + content.n + 4);
     char *at = (char *)(w + 1);
 
     w->target.name = copy_text(&at, target->name);
@@ -125,48 +125,48 @@ make_wish(const struct target *target, struct str content)
     return w;
 }
 
-struct wish *
-wish_new(uint16_t type, uint32_t id, const struct value *body, struct err *err)
+struct order *
+order_new(uint16_t type, uint32_t id, const struct value *body, struct err *err)
 {
     const struct form *form = find_form(type);
     struct arena arena = {0};
     struct buf content = {0};
-    union order order = {0};
-    struct wish *wish = NULL;
+    union intent intent = {0};
+    struct order *order = NULL;
 
-    if (form->read(&order, body, &arena, err) == 0) {
-        struct target target = order.target;
+    if (form->read(&intent, body, &arena, err) == 0) {
+        struct target target = intent.target;
 
-        order.target.uid = order.target.version = STR("");
-        form->put(&content, &order);
-        wish = make_wish(&target, buf_str(&content));
-        wish->type = type;
-        wish->id = id;
-        wish->action =
-            type == MSG_STATUS_WRITE ? order.status.action : form->action;
+        intent.target.uid = intent.target.version = STR("");
+        form->put(&content, &intent);
+        order = make_order(&target, buf_str(&content));
+        order->type = type;
+        order->id = id;
+        order->action =
+            type == MSG_STATUS_WRITE ? intent.status.action : form->action;
     }
     buf_fini(&content);
     arena_fini(&arena);
-    return wish;
+    return order;
 }
 
 bool
-wish_same(const struct wish *a, const struct wish *b)
+order_same(const struct order *a, const struct order *b)
 {
     return a->type == b->type && str_eq(a->content, b->content);
 }
 
 void
-wish_order(union order *order, const struct wish *wish, struct arena *arena)
+order_read(union intent *intent, const struct order *order, struct arena *arena)
 {
-    const struct form *form = find_form(wish->type);
+    const struct form *form = find_form(order->type);
     struct unpacked *u;
     struct err err;
 
-    u = unpack_body(wish->content, &err);
-    if (u == NULL || form->read(order, unpacked_root(u), arena, &err) != 0)
+    u = unpack_body(order->content, &err);
+    if (u == NULL || form->read(intent, unpacked_root(u), arena, &err) != 0)
         fatal("an intent kept does not unpack: %s", err.text);
     unpacked_free(u);
-    order->target.uid = arena_str(arena, wish->target.uid);
-    order->target.version = arena_str(arena, wish->target.version);
+    intent->target.uid = arena_str(arena, order->target.uid);
+    intent->target.version = arena_str(arena, order->target.version);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PROJECTOR_WISH_H
-#define PROJECTOR_WISH_H
+#ifndef PROJECTOR_ORDER_H
+#define PROJECTOR_ORDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,29 +11,29 @@
  * An intent as it is kept from its frame to its result: packed, in one piece of
  * memory, to be freed with free().
  */
-struct wish {
+struct order {
     uint16_t type; /* MSG_RACK_WRITE, ... */
     uint32_t id;   /* of its frame */
     enum action action;
     struct target target;
     /* The body of its message, but uid and version of the target left empty:
-     * so wishes for the same content have the same bytes, however old the
+     * so orders for the same content have the same bytes, however old the
      * object was that their author saw. */
     struct str content;
 };
 
 /* The intent in a message of that type. NULL and err if the body is not as the
  * catalogue says; type must be one that carries an intent. */
-struct wish *wish_new(uint16_t type, uint32_t id, const struct value *body,
-                      struct err *err);
+struct order *order_new(uint16_t type, uint32_t id, const struct value *body,
+                        struct err *err);
 
 /* Both want the same content for the object of that name, whatever uid and
  * version their authors saw. */
-bool wish_same(const struct wish *a, const struct wish *b);
+bool order_same(const struct order *a, const struct order *b);
 
-/* A wish unpacked; which member counts is told by the type. The target is the
+/* An order unpacked; which member counts is told by the type. The target is the
  * first member of each. */
-union order {
+union intent {
     struct target target; /* all that MSG_RACK_DELETE holds */
     struct intent_rack rack;
     struct intent_node node;
@@ -42,7 +42,7 @@ union order {
 };
 
 /* Unpacks to the arena, with the target in full. */
-void wish_order(union order *order, const struct wish *wish,
+void order_read(union intent *intent, const struct order *order,
                 struct arena *arena);
 
 #endif

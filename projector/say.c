@@ -23,13 +23,13 @@ text_of(const struct str *text)
 static const char *
 name_of(const struct task_facts *facts)
 {
-    return facts->order->target.name.s;
+    return facts->intent->target.name.s;
 }
 
 static void
 say_rack(const struct task_facts *facts)
 {
-    struct pairs labels = facts->order->rack.labels;
+    struct pairs labels = facts->intent->rack.labels;
     const char *index = text_of(pairs_get(labels, LABEL_INDEX));
 
     log_write(
@@ -46,7 +46,7 @@ say_rack(const struct task_facts *facts)
 static void
 say_node(const struct task_facts *facts)
 {
-    const struct intent_node *i = &facts->order->node;
+    const struct intent_node *i = &facts->intent->node;
     json_t *binding = kube_json_parse(i->annotation, NULL);
     int64_t index = -1;
 
@@ -62,7 +62,7 @@ say_node(const struct task_facts *facts)
 static void
 say_finalizer(const struct task_facts *facts)
 {
-    if (facts->order->finalizer.present)
+    if (facts->intent->finalizer.present)
         log_debug("inventory finalizer added",
                   F_STR("inventory", name_of(facts)));
     else
@@ -103,7 +103,7 @@ kind_of(const struct task_facts *facts)
     case MSG_FINALIZER:
         return "inventory finalizer";
     case MSG_STATUS_WRITE:
-        return action_name(facts->order->status.action);
+        return action_name(facts->intent->status.action);
     default:
         return "rack";
     }
@@ -127,7 +127,7 @@ static void
 say_failure(const struct task_facts *facts, const char *reason, bool known)
 {
     char *key = mem_printf("%s %s (%s)", kind_of(facts), name_of(facts),
-                           facts->order->target.uid.s);
+                           facts->intent->target.uid.s);
 
     log_write(known ? LOG_DEBUG : LOG_ERROR, "reconciliation failed",
               (const struct log_field[]){

@@ -13,13 +13,13 @@
 #include "proto/frame.h"
 
 struct task *
-task_new(const struct wish *wish)
+task_new(const struct order *order)
 {
     struct task *t = mem_zalloc(sizeof(*t));
 
-    wish_order(&t->order, wish, &t->arena);
-    t->facts.type = wish->type;
-    t->facts.order = &t->order;
+    order_read(&t->intent, order, &t->arena);
+    t->facts.type = order->type;
+    t->facts.intent = &t->intent;
     return t;
 }
 
@@ -97,7 +97,7 @@ task_send(struct task *t, const char *method, const struct task_place *place,
         .group = place->group,
         .version = place->group == NULL ? "v1" : RENDER_VERSION,
         .resource = resource,
-        .name = place->collection ? NULL : t->order.target.name.s,
+        .name = place->collection ? NULL : t->intent.target.name.s,
         .subresource = slash == NULL ? NULL : slash + 1,
     };
     struct buf text = {0};
@@ -130,7 +130,7 @@ task_end(struct task *t, enum outcome outcome, struct str version,
     t->answer = (struct answer){
         .verdict = VERDICT_ENDED,
         .outcome = outcome,
-        .uid = t->order.target.uid,
+        .uid = t->intent.target.uid,
         .version = arena_str(&t->arena, version),
         .reason = arena_str(&t->arena, str_of(text)),
     };

@@ -34,8 +34,8 @@ struct task_request {
     int64_t delay; /* to be sent so long from now */
 };
 
-/* The wish is copied. */
-struct task *task_new(const struct wish *wish);
+/* The order is copied. */
+struct task *task_new(const struct order *order);
 void task_free(struct task *task);
 
 /* The first move. */
@@ -53,8 +53,8 @@ const struct answer *task_answer(const struct task *task);
 
 /* What else is known, for logs and reports. */
 struct task_facts {
-    uint16_t type; /* of the wish */
-    const union order *order;
+    uint16_t type; /* of the order */
+    const union intent *intent;
     bool created;      /* the object is new */
     bool unchanged;    /* it stood already, nothing was written */
     bool denied;       /* the API server refuses us the right to do this */

@@ -32,7 +32,7 @@ is_status(const struct task *t)
 static bool
 is_rack(const struct task *t)
 {
-    return is_status(t) && t->order.status.action == ACTION_RACK_STATUS;
+    return is_status(t) && t->intent.status.action == ACTION_RACK_STATUS;
 }
 
 static const struct task_place *
@@ -54,8 +54,8 @@ render(const struct task *t, struct buf *out, const json_t *live,
        struct err *err)
 {
     if (is_status(t))
-        return render_status(out, live, &t->order.status.status, t->wall, err);
-    return render_finalizer(out, live, &t->order.finalizer, err);
+        return render_status(out, live, &t->intent.status.status, t->wall, err);
+    return render_finalizer(out, live, &t->intent.finalizer, err);
 }
 
 static enum task_move read_live(struct task *t);
@@ -108,7 +108,7 @@ write_changed(struct task *t, const json_t *live)
 static bool
 comes_too_late(const struct task *t, const json_t *live)
 {
-    return !is_status(t) && t->order.finalizer.present &&
+    return !is_status(t) && t->intent.finalizer.present &&
            kube_json_at(live, "metadata.deletionTimestamp") != NULL;
 }
 
@@ -117,7 +117,7 @@ change(struct task *t, const json_t *live)
 {
     const char *uid = kube_json_text(live, "metadata.uid");
 
-    if (!str_is(t->order.target.uid, uid))
+    if (!str_is(t->intent.target.uid, uid))
         return task_end(t, OUTCOME_GONE, STR(""),
                         "another object has the name now");
     if (comes_too_late(t, live))

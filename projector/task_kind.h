@@ -19,7 +19,7 @@ typedef enum task_move task_step(struct task *t,
 
 struct task {
     struct arena arena; /* every text of the task */
-    union order order;
+    union intent intent;
     task_step *then; /* gets the answer */
     int64_t wall;
     unsigned conflicts; /* tries that lost against another writer */

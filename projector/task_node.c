@@ -62,7 +62,7 @@ judge_release(struct task *t, const struct ownership *o, struct str version)
 static enum task_move
 judge_apply(struct task *t, const struct ownership *o, struct str version)
 {
-    const struct intent_node *i = &t->order.node;
+    const struct intent_node *i = &t->intent.node;
     int wanted = i->clique.n > 0 ? KEY_ALL : KEY_ALL & ~KEY_CLIQUE;
     int right = (o->assigned ? KEY_ASSIGNED : 0) |
                 (str_eq(o->clique, i->clique) ? KEY_CLIQUE : 0) |
@@ -91,8 +91,8 @@ read_answer(struct kube_meta *meta, const struct kube_response *response,
 static bool
 is_target(const struct task *t, const struct kube_meta *meta)
 {
-    return str_eq(meta->name, t->order.target.name) &&
-           str_eq(meta->uid, t->order.target.uid);
+    return str_eq(meta->name, t->intent.target.name) &&
+           str_eq(meta->uid, t->intent.target.uid);
 }
 
 static enum task_move
@@ -109,8 +109,8 @@ judge(struct task *t, const struct kube_response *response)
         return gone(t);
     if (ownership_read(&o, &meta, &err) != 0)
         return task_fail(t, err.text);
-    move = t->order.node.release ? judge_release(t, &o, meta.resource_version)
-                                 : judge_apply(t, &o, meta.resource_version);
+    move = t->intent.node.release ? judge_release(t, &o, meta.resource_version)
+                                  : judge_apply(t, &o, meta.resource_version);
     ownership_fini(&o);
     return move;
 }
@@ -227,6 +227,6 @@ task_node_apply(struct task *t)
         return TASK_END;
     t->request.accept = KUBE_META_ACCEPT;
     t->request.content_type = "application/apply-patch+yaml";
-    render_node(&t->request.body, &t->order.node);
+    render_node(&t->request.body, &t->intent.node);
     return TASK_SEND;
 }

@@ -16,7 +16,7 @@ static const struct task_place plain_rack = {.group = RENDER_GROUP,
 static const struct object_owner *
 wanted_controller(const struct task *t)
 {
-    const struct owners *owners = &t->order.rack.owners;
+    const struct owners *owners = &t->intent.rack.owners;
 
     for (size_t i = 0; i < owners->count; i++)
         if (owners->items[i].controller == 1)
@@ -142,13 +142,13 @@ put(struct task *t, const struct kube_response *response)
 enum task_move
 task_rack_write(struct task *t)
 {
-    bool create = t->order.target.uid.n == 0;
+    bool create = t->intent.target.uid.n == 0;
 
     if (task_send(t, create ? "POST" : "PUT", create ? &racks : &rack,
                   create ? posted : put) == TASK_END)
         return TASK_END;
     t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
-    render_rack(&t->request.body, &t->order.rack);
+    render_rack(&t->request.body, &t->intent.rack);
     return TASK_SEND;
 }
 
@@ -179,7 +179,7 @@ later(struct arena *arena, struct str version)
 static enum task_move
 deleted(struct task *t, const struct kube_response *response)
 {
-    const struct target *target = &t->order.target;
+    const struct target *target = &t->intent.target;
     json_t *object = NULL;
     struct str version;
     struct err err;
@@ -201,6 +201,6 @@ task_rack_delete(struct task *t)
 {
     if (task_send(t, "DELETE", &plain_rack, deleted) == TASK_END)
         return TASK_END;
-    render_delete(&t->request.body, &t->order.target);
+    render_delete(&t->request.body, &t->intent.target);
     return TASK_SEND;
 }

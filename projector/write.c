@@ -107,7 +107,7 @@ finish(struct job *job, const struct answer *given)
 {
     struct writer *w = job->w;
     struct answer answer = *given;
-    enum action action = intent_slot_wish(job->slot)->action;
+    enum action action = intent_slot_order(job->slot)->action;
     const struct task_facts *facts = task_facts(job->task);
     struct reply reply;
     bool known = note_trouble(w, action, facts, task_request(job->task), given);
@@ -175,7 +175,7 @@ send_request(struct job *job)
     w->requests++;
     window_sent(&w->window, job->sent_at);
     if (request->mutates)
-        w->writes[intent_slot_wish(job->slot)->action]++;
+        w->writes[intent_slot_order(job->slot)->action]++;
     job->call = kube_send(w->setup.client, &http);
 }
 
@@ -202,7 +202,7 @@ next_new(struct writer *w, int64_t now)
     job = mem_zalloc(sizeof(*job));
     job->w = w;
     job->slot = slot;
-    job->task = task_new(intent_slot_wish(slot));
+    job->task = task_new(intent_slot_order(slot));
     LIST_INSERT_HEAD(&w->jobs, job, entry);
     return job;
 }

@@ -47,6 +47,14 @@ locate(const char *name, char path[PATH_MAX], struct err *err)
                    name, self, self);
 }
 
+int
+spawn_check(const char *name, struct err *err)
+{
+    char path[PATH_MAX];
+
+    return locate(name, path, err);
+}
+
 /* In the child: descriptor 3 is the link, then the worker's program. */
 static void
 become(const char *path, const char *name, int control)
@@ -55,6 +63,9 @@ become(const char *path, const char *name, int control)
 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    /* A group of its own: a terminal's ^C, or a TERM for the group, is the
+     * supervisor's to act on, and it stops the workers in their turns. */
+    setpgid(0, 0);
     if (control == CONTROL_FD)
         fcntl(control, F_SETFD, 0);
     else

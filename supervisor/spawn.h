@@ -14,6 +14,9 @@
  */
 pid_t spawn_worker(const char *name, int *control, struct err *err);
 
+/* Whether that executable is there; -1 and err say where it was looked for. */
+int spawn_check(const char *name, struct err *err);
+
 /* A connected pair of stream sockets, close-on-exec. */
 int spawn_pair(int ends[2], struct err *err);
 

@@ -717,11 +717,22 @@ release(struct supervisor *sup)
     event_base_free(sup->base);
 }
 
+static int
+check_programs(struct err *err)
+{
+    for (size_t i = 0; i < nitems(workers); i++)
+        if (spawn_check(workers[i].name, err) != 0)
+            return -1;
+    return 0;
+}
+
 int
 supervisor_run(const struct options *options, struct err *err)
 {
     struct supervisor sup = {.options = options, .err = err};
 
+    if (check_programs(err) != 0)
+        return 1;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sup.base = event_base_new();
     if (sup.base == NULL)

@@ -27,8 +27,10 @@ struct kube_config {
 /*
  * Fills config from the kubeconfig at path (its current context), or, with an
  * empty path (or NULL), from the pod's service account.  Relative paths in a
- * kubeconfig are relative to its folder.  -1 and err name the file, the place
- * in it and the remedy; config then needs no kube_config_fini.
+ * kubeconfig are relative to its folder.  A path with colons in it, as in
+ * $KUBECONFIG, names several files, of which the first that has an entry
+ * decides, and those that do not exist are passed over.  -1 and err name the
+ * file, the place in it and the remedy; config then needs no kube_config_fini.
  *
  * Refused: files over 1 MiB, duplicate keys, aliases, credential plugins (exec,
  * auth-provider), user names and passwords.  A server without https:// is used

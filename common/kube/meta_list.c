@@ -194,7 +194,7 @@ whole_field(const struct kube_meta_list *list, const struct head *head,
 static int
 step_envelope(struct kube_meta_list *list, struct err *err)
 {
-    struct str payload;
+    struct str payload = STR("");
     struct head head;
     int rc = read_head(buf_str(&list->pending), &head, err);
 
@@ -228,7 +228,7 @@ take_list_field(struct kube_meta_list *list, const struct head *head,
 static int
 step_list(struct kube_meta_list *list, struct err *err)
 {
-    struct str bytes = buf_str(&list->pending), payload;
+    struct str bytes = buf_str(&list->pending), payload = STR("");
     struct head head;
     bool item;
     int rc;

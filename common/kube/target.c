@@ -63,6 +63,8 @@ rename_host(struct kube_target *target, CURLU *url, const char *name,
     char *any = part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
     int rc = 0;
 
+    if (host == NULL || any == NULL)
+        fatal("a checked URL without a host");
     target->connect_to = mem_printf("::%s:%s", host, any);
     target->host_line =
         mem_printf("Host: %s%s%s", host, port == NULL ? "" : ":",

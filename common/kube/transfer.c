@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "common/clock.h"
@@ -98,6 +99,22 @@ fill_head(const struct kube_transfer *transfer, struct kube_response *response)
     };
 }
 
+/* Nobody asked for compression, and nobody undoes it. */
+static int
+check_encoding(struct kube_transfer *transfer)
+{
+    struct curl_header *header;
+
+    if (curl_easy_header(transfer->easy, "Content-Encoding", 0, CURLH_HEADER,
+                         -1, &header) != CURLHE_OK ||
+        strcasecmp(header->value, "identity") == 0)
+        return 0;
+    return err_set(&transfer->err,
+                   "%s: the answer is compressed (%.32s), which was not asked "
+                   "for: check what stands between us and the API server",
+                   transfer->server, header->value);
+}
+
 /* The header is there: tells who asked. -1 ends the transfer. */
 static int
 tell_head(struct kube_transfer *transfer)
@@ -106,6 +123,8 @@ tell_head(struct kube_transfer *transfer)
     struct kube_response response;
 
     transfer->headed = true;
+    if (check_encoding(transfer) < 0)
+        return -1;
     if (req->head == NULL || !is_good(status_of(transfer)))
         return 0;
     fill_head(transfer, &response);

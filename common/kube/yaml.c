@@ -16,7 +16,7 @@ struct reader {
     yaml_parser_t parser;
     yaml_event_t event; /* the current one */
     bool has_event;
-    const char *name;
+    const char *file;
     size_t nodes;
 };
 
@@ -27,7 +27,7 @@ static struct kube_yaml *read_node(struct reader *reader, int depth,
 static int
 refuse(const struct reader *reader, struct err *err, const char *what)
 {
-    return err_set(err, "%s:%zu: %s", reader->name,
+    return err_set(err, "%s:%zu: %s", reader->file,
                    reader->event.start_mark.line + 1, what);
 }
 
@@ -42,7 +42,7 @@ advance(struct reader *reader, struct err *err)
     reader->has_event = yaml_parser_parse(&reader->parser, &reader->event) != 0;
     if (reader->has_event)
         return 0;
-    return err_set(err, "%s:%zu: not YAML: %s", reader->name,
+    return err_set(err, "%s:%zu: not YAML: %s", reader->file,
                    (parser->problem_mark.line > parser->context_mark.line
                         ? parser->problem_mark.line
                         : parser->context_mark.line) +
@@ -62,6 +62,7 @@ node_new(struct reader *reader, enum kube_yaml_kind kind, struct err *err)
     }
     node = mem_zalloc(sizeof(*node));
     node->kind = kind;
+    node->file = reader->file;
     node->line = reader->event.start_mark.line + 1;
     return node;
 }
@@ -106,7 +107,7 @@ read_key(struct reader *reader, const struct kube_yaml *map, struct err *err)
         return NULL;
     }
     if (kube_yaml_get(map, key) != NULL) {
-        err_set(err, "%s:%zu: the key \"%.64s\" comes twice", reader->name,
+        err_set(err, "%s:%zu: the key \"%.64s\" comes twice", reader->file,
                 reader->event.start_mark.line + 1, key);
         return NULL;
     }
@@ -217,13 +218,13 @@ read_stream(struct reader *reader, struct err *err)
 }
 
 struct kube_yaml *
-kube_yaml_parse(struct str text, const char *name, struct err *err)
+kube_yaml_parse(struct str text, const char *file, struct err *err)
 {
-    struct reader reader = {.name = name};
+    struct reader reader = {.file = file};
     struct kube_yaml *root;
 
     if (text.n > TEXT_MAX) {
-        err_set(err, "%s: larger than %zu bytes", name, TEXT_MAX);
+        err_set(err, "%s: larger than %zu bytes", file, TEXT_MAX);
         return NULL;
     }
     if (!yaml_parser_initialize(&reader.parser))

@@ -388,19 +388,10 @@ done(struct election *e, const struct election_moment *m, enum flight flight,
         decide(e, m, out);
     else if (flight == GIVING_BACK)
         finish(e, NULL, out);
-    else if (e->phase == RELEASING)
-        decide(e, m, out); /* taken while we were told to stop */
+    else if (e->phase == RELEASING || !is_ours(e))
+        decide(e, m, out); /* stopped meanwhile, or changed on its way in */
     else
         hold(e, m, out);
-}
-
-static void
-failed(struct election *e, const struct election_moment *m, enum flight flight,
-       const struct election_answer *answer)
-{
-    if (flight != READING)
-        e->doubt = true;
-    rest(e, m, answer->retry_after);
 }
 
 static void
@@ -410,28 +401,20 @@ answered(struct election *e, const struct election_moment *m,
     enum flight flight = e->flight;
 
     e->flight = NOTHING;
-    switch (answer->outcome) {
-    case ELECTION_RECORD:
+    if (answer->outcome == ELECTION_RECORD) {
         e->doubt = false;
         observe(e, m, &answer->record, out);
         done(e, m, flight, out);
-        break;
-    case ELECTION_ABSENT:
+    } else if (answer->outcome == ELECTION_ABSENT && flight != CREATING) {
         e->doubt = false;
         e->known = false;
         decide(e, m, out);
-        break;
-    case ELECTION_CONFLICT:
-        if (e->read_again) {
-            rest(e, m, 0);
-            break;
-        }
+    } else if (answer->outcome == ELECTION_CONFLICT && !e->read_again) {
         e->read_again = true;
         request(e, m, READING, NULL, out);
-        break;
-    case ELECTION_FAILED:
-        failed(e, m, flight, answer);
-        break;
+    } else {
+        e->doubt = e->doubt || flight != READING;
+        rest(e, m, answer->retry_after);
     }
 }
 

@@ -58,7 +58,7 @@ explain(const struct elector *el, enum election_view view, struct err *reason)
     const struct lease_record *record = election_record(el->election);
 
     *reason = el->trouble;
-    if (reason->text[0] != '\0')
+    if (reason->text[0] != '\0' && view != ELECTION_STOPPED)
         return;
     switch (view) {
     case ELECTION_STOPPED:

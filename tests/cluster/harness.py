@@ -188,6 +188,16 @@ class Cluster:
         return [n for n in self.api.items("/api/v1/nodes")
                 if n["metadata"]["labels"].get(ASSIGNED) == "true"]
 
+    def projected_slots(self):
+        """{rack index: [Node names in the order of slots]}"""
+        return {r["spec"]["identity"]["rackIndex"]: [
+            s["nodeRef"]["name"] for s in r["spec"]["nodes"] if "nodeRef" in s]
+            for r in self.api.items(f"{GROUP}/sgpuracks")}
+
+    def audit_writes_of(self, resource):
+        return sum(e["objectRef"]["resource"] == resource and e["verb"] in WRITES
+                   for e in self.audit())
+
     def condition(self, inventory, kind):
         status = self.api.get(f"{GROUP}/sgpuinventories/{inventory}").get("status", {})
         for condition in status.get("conditions", []):

@@ -10,8 +10,9 @@ its standard input ends.
 
 Listeners: good (certificate for localhost, 127.0.0.1 and ::1), six (the same
 on ::1), other (its certificate is for other.example), stale (its certificate
-has expired), client (wants a client certificate), plain (http), dead (a port
-where nothing listens), mute (accepts, then says nothing).
+has expired), client (wants a client certificate), plain (http), proxy (an
+HTTP proxy for CONNECT), dead (a port where nothing listens), mute (accepts,
+then says nothing).
 
 Paths:
   /echo               what was received, as JSON
@@ -28,12 +29,16 @@ Paths:
   /dropreused         as /drop if the connection served before, else /echo
   /last               an answer with Connection: close
   /junk               something that is not HTTP
+  /reset              reads the request, then resets the connection
+  /gzip               an answer that is compressed without being asked for
 """
 
+import gzip
 import json
 import os
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -213,8 +218,42 @@ def do_junk(conn, request, served):
     return False
 
 
+def do_reset(conn, request, served):
+    conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                    struct.pack("ii", 1, 0))
+    os.close(conn.detach())
+    return False
+
+
+def do_gzip(conn, request, served):
+    answer(conn, 200, gzip.compress(b"{}"), ["Content-Encoding: gzip"])
+    return True
+
+
+def pump(source, sink):
+    try:
+        while True:
+            data = source.recv(65536)
+            if not data:
+                break
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+def do_connect(conn, request):
+    """Stands between the client and whom it names."""
+    host, _, port = request.target.rpartition(":")
+    other = socket.create_connection((host.strip("[]"), int(port)))
+    conn.sendall(b"HTTP/1.1 200 Connected\r\nX-Proxy: yes\r\n\r\n")
+    threading.Thread(target=pump, args=(other, conn), daemon=True).start()
+    pump(conn, other)
+    return False
+
+
 HANDLERS = {name[3:]: value for name, value in list(globals().items())
-            if name.startswith("do_")}
+            if name.startswith("do_") and name != "do_connect"}
 
 
 def serve(conn, context):
@@ -229,6 +268,9 @@ def serve(conn, context):
         while True:
             request = read_request(stream)
             if request is None:
+                break
+            if request.method == "CONNECT":
+                do_connect(conn, request)
                 break
             handler = HANDLERS.get(request.path.split("/")[1], do_echo)
             if not handler(conn, request, served):
@@ -298,6 +340,7 @@ def main():
     listen("stale", tls(folder, "stale"))
     listen("client", tls(folder, "good", client_ca="ca"))
     listen("plain", None)
+    listen("proxy", None)
     keep = listen_specially()
     print("ready", os.getpid(), flush=True)
     sys.stdin.read()

@@ -189,7 +189,8 @@ test_servers(void **state)
         kube_config_fini(&config);
     }
     assert_refused("    server: \"\"\n", TOKEN, "no server");
-    assert_refused("    tls-server-name: x\n", TOKEN, "no server");
+    assert_refused("    tls-server-name: x\n", TOKEN,
+                   "this cluster has no server");
     assert_refused("    server: [a]\n", TOKEN, ":12: server must be a text");
 }
 
@@ -283,6 +284,58 @@ test_missing_pieces_are_named(void **state)
         "clusters: [{name: c, cluster: {server: https://h}}]\n",
         "no user \"u\"");
     assert_text_refused("- a\n- b\n", "no current-context");
+}
+
+/* $KUBECONFIG may name several files: the first that has a thing decides. */
+static void
+test_several_files(void **state)
+{
+    char *second = mem_printf("%s/second", folder);
+    char *path = mem_printf("/nonexistent/x:%s::%s", file, second);
+    char *none = mem_printf("/nonexistent/x:/nonexistent/y");
+    struct kube_config config;
+    struct err err;
+
+    (void)state;
+    write_file(file, STR("current-context: x\n"
+                         "contexts: [{name: x, context: {cluster: c, "
+                         "user: u}}]\n"
+                         "users: [{name: u, user: {token: first}}]\n"));
+    write_file(second, STR("current-context: y\n"
+                           "clusters: [{name: c, cluster: {server: "
+                           "'https://h', certificate-authority: ca}}]\n"
+                           "users: [{name: u, user: {token: second}}]\n"));
+    assert_int_equal(kube_config_load(&config, path, &err), 0);
+    assert_string_equal(config.server, "https://h");
+    assert_string_equal(config.token, "first");
+    assert_non_null(strstr(config.ca_file, folder));
+    kube_config_fini(&config);
+    write_file(second, STR("clusters: [a"));
+    assert_int_equal(kube_config_load(&config, path, &err), -1);
+    assert_non_null(strstr(err.text, second));
+    assert_int_equal(kube_config_load(&config, none, &err), -1);
+    assert_non_null(strstr(err.text, none));
+    unlink(second);
+    free(second);
+    free(path);
+    free(none);
+}
+
+/* A colon in the name of a file that exists is just that. */
+static void
+test_colon_in_a_name(void **state)
+{
+    char *path = mem_printf("%s/a:b", folder);
+    char *text = kubeconfig(SERVER, TOKEN);
+    struct kube_config config;
+
+    (void)state;
+    write_file(path, str_of(text));
+    assert_int_equal(kube_config_load(&config, path, NULL), 0);
+    kube_config_fini(&config);
+    unlink(path);
+    free(path);
+    free(text);
 }
 
 static void
@@ -481,6 +534,8 @@ main(void)
         cmocka_unit_test(test_base64_that_is_none),
         cmocka_unit_test(test_user_without_credentials),
         cmocka_unit_test(test_missing_pieces_are_named),
+        cmocka_unit_test(test_several_files),
+        cmocka_unit_test(test_colon_in_a_name),
         cmocka_unit_test(test_missing_file),
         cmocka_unit_test(test_C04_unreadable_file),
         cmocka_unit_test(test_C11_hostile_yaml),

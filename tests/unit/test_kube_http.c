@@ -6,8 +6,11 @@
 
 #include <cmocka.h>
 #include <event2/event.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 
 #include "common/buf.h"
@@ -283,6 +286,95 @@ test_I05_A23_http_1_1_without_compression(void **state)
     GET(&fx, &seen, .path = "/echo");
     assert_true(holds(&seen, "\"alpn\": \"http/1.1\""));
     assert_false(holds(&seen, "accept-encoding"));
+    seen_fini(&seen);
+    fixture_fini(&fx);
+}
+
+static void
+test_A23_compressed_without_being_asked(void **state)
+{
+    struct fixture fx;
+    struct seen seen;
+
+    (void)state;
+    fixture_init(&fx, "good");
+    fixture_start(&fx);
+    GET(&fx, &seen, .path = "/gzip");
+    assert_failed(&seen, "https://localhost:", "compressed (gzip)");
+    seen_fini(&seen);
+    fixture_fini(&fx);
+}
+
+static void
+test_B03_connection_close_is_obeyed(void **state)
+{
+    struct fixture fx;
+    struct seen seen;
+
+    (void)state;
+    fixture_init(&fx, "good");
+    fixture_start(&fx);
+    GET(&fx, &seen, .path = "/last");
+    assert_int_equal(seen.response.status, 200);
+    seen_fini(&seen);
+    GET(&fx, &seen, .path = "/echo");
+    assert_int_equal(seen.response.status, 200);
+    assert_true(holds(&seen, "\"served\": 0"));
+    seen_fini(&seen);
+    fixture_fini(&fx);
+}
+
+/* A peer that is gone is noticed by the kernel, in half a minute. */
+static void
+test_A16_half_open_connections(void **state)
+{
+    struct fixture fx;
+    struct seen seen;
+    int found = 0;
+
+    (void)state;
+    fixture_init(&fx, "good");
+    fixture_start(&fx);
+    GET(&fx, &seen, .path = "/echo");
+    for (int fd = 3; fd < 256; fd++) {
+        int ms = 0, on = 0, idle = 0;
+        socklen_t n = sizeof(ms);
+
+        if (getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &n) < 0)
+            continue;
+        getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &n);
+        getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &n);
+        assert_int_equal(ms, 30000);
+        assert_int_equal(on, 1);
+        assert_int_equal(idle, 15);
+        found++;
+    }
+    assert_int_equal(found, 1);
+    seen_fini(&seen);
+    fixture_fini(&fx);
+}
+
+/* No descriptor left: the call fails, and later ones work again. */
+static void
+test_I03_out_of_descriptors(void **state)
+{
+    struct rlimit before, none;
+    struct fixture fx;
+    struct seen seen;
+
+    (void)state;
+    fixture_init(&fx, "good");
+    fixture_start(&fx);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){3, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    GET(&fx, &seen, .path = "/echo", .timeout = 10 * CLOCK_SECOND);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_failed(&seen, "https://localhost:", "");
+    assert_false(seen.response.sent);
+    seen_fini(&seen);
+    GET(&fx, &seen, .path = "/echo");
+    assert_int_equal(seen.response.status, 200);
     seen_fini(&seen);
     fixture_fini(&fx);
 }
@@ -643,6 +735,10 @@ test_A10_cut_answers(void **state)
         assert_true(seen.datas > 0);
         seen_fini(&seen);
     }
+    GET(&fx, &seen, .path = "/reset");
+    assert_failed(&seen, "https://localhost:", "connection was");
+    assert_true(seen.response.sent);
+    seen_fini(&seen);
     GET(&fx, &seen, .path = "/drop");
     assert_failed(&seen, "https://localhost:", "before the answer");
     assert_true(seen.response.sent);
@@ -902,7 +998,17 @@ test_C10_no_proxy_from_the_environment(void **state)
     assert_int_equal(seen.response.status, 200);
     seen_fini(&seen);
     fixture_fini(&fx);
-    /* The one of the configuration is used, whatever NO_PROXY says. */
+    /* The one of the configuration is used, whatever NO_PROXY says; TLS goes
+     * through it to the server. */
+    fixture_init(&fx, "good");
+    replace(&fx.config.proxy_url,
+            mem_printf("http://127.0.0.1:%d", https_port(&https, "proxy")));
+    fixture_start(&fx);
+    GET(&fx, &seen, .path = "/stream?n=2", .data = on_data, .head = on_head);
+    assert_int_equal(seen.response.status, 200);
+    assert_int_equal(seen.heads, 1);
+    seen_fini(&seen);
+    fixture_fini(&fx);
     fixture_init(&fx, "good");
     replace(&fx.config.proxy_url,
             mem_printf("http://127.0.0.1:%d", https_port(&https, "dead")));
@@ -1046,6 +1152,10 @@ main(void)
         cmocka_unit_test(test_methods_and_bodies),
         cmocka_unit_test(test_large_body_sent),
         cmocka_unit_test(test_I05_A23_http_1_1_without_compression),
+        cmocka_unit_test(test_A23_compressed_without_being_asked),
+        cmocka_unit_test(test_B03_connection_close_is_obeyed),
+        cmocka_unit_test(test_A16_half_open_connections),
+        cmocka_unit_test(test_I03_out_of_descriptors),
         cmocka_unit_test(test_connection_is_kept),
         cmocka_unit_test(test_closed_connection_is_replaced),
         cmocka_unit_test(test_statuses_are_answers),

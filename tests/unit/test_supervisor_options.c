@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "supervisor/options.h"
+
+/* Reads a command line given as words; NULL ends it. */
+static enum options_result
+read_words(struct options **options, struct err *err, const char *word, ...)
+{
+    static char words[16][128]; /* the options borrow their values from it */
+    char *argv[16] = {words[0]};
+    int argc = 1;
+    va_list ap;
+
+    va_start(ap, word);
+    for (; word != NULL; word = va_arg(ap, const char *)) {
+        snprintf(words[argc], sizeof(words[argc]), "%s", word);
+        argv[argc] = words[argc];
+        argc++;
+    }
+    va_end(ap);
+    return options_read(options, argc, argv, err);
+}
+
+static void
+refused(const char *must_name, const char *flag, const char *value)
+{
+    struct options *options;
+    struct err err = {""};
+
+    assert_int_equal(read_words(&options, &err, flag, value, NULL),
+                     OPTIONS_BAD);
+    if (strstr(err.text, must_name) == NULL || strstr(err.text, flag) == NULL)
+        fail_msg("\"%s\" does not name %s and %s", err.text, flag, must_name);
+}
+
+/* 2.2 */
+static void
+test_G01_defaults(void **state)
+{
+    static const char *const wanted[][2] = {
+        {"listen-addr", ":8080"},
+        {"log-level", "info"},
+        {"log-format", "json"},
+        {"shutdown-timeout", "5s"},
+        {"kubeconfig", ""},
+        {"leader-election-namespace", "default"},
+        {"leader-election-name", "control-plane.mokka.nvidia.com"},
+        {"leader-election-lease-duration", "15s"},
+        {"leader-election-renew-deadline", "10s"},
+        {"leader-election-retry-period", "2s"},
+        {"workers", "2"},
+        {"status-debounce", "100ms"},
+        {"status-progress-interval", "1s"},
+        {"live-node-get-timeout", "2s"},
+        {"kube-api-qps", ""},
+        {"kube-api-burst", ""},
+    };
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(read_words(&options, &err, NULL), OPTIONS_OK);
+    for (size_t i = 0; i < nitems(wanted); i++)
+        assert_string_equal(options_get(options, wanted[i][0]), wanted[i][1]);
+    options_free(options);
+}
+
+static void
+test_G01_pod_namespace(void **state)
+{
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    setenv("POD_NAMESPACE", "mokka", 1);
+    assert_int_equal(read_words(&options, &err, NULL), OPTIONS_OK);
+    assert_string_equal(options_get(options, "leader-election-namespace"),
+                        "mokka");
+    options_free(options);
+    unsetenv("POD_NAMESPACE");
+}
+
+static void
+test_2_2_flag_beats_environment_beats_default(void **state)
+{
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    setenv("MOKKA_LOG_LEVEL", "warn", 1);
+    assert_int_equal(read_words(&options, &err, NULL), OPTIONS_OK);
+    assert_string_equal(options_get(options, "log-level"), "warn");
+    options_free(options);
+    assert_int_equal(read_words(&options, &err, "--log-level=debug", NULL),
+                     OPTIONS_OK);
+    assert_string_equal(options_get(options, "log-level"), "debug");
+    options_free(options);
+    /* A flag given with an empty value is empty, not absent. */
+    assert_int_equal(read_words(&options, &err, "--log-level", "", NULL),
+                     OPTIONS_OK);
+    assert_string_equal(options_get(options, "log-level"), "");
+    options_free(options);
+    unsetenv("MOKKA_LOG_LEVEL");
+}
+
+static void
+test_2_3_each_bad_value_names_flag_and_value(void **state)
+{
+    static const char *const bad[][2] = {
+        {"--log-level", "loud"},
+        {"--log-format", "xml"},
+        {"--listen-addr", "8080"},
+        {"--listen-addr", "::1:80"},
+        {"--listen-addr", ":70000"},
+        {"--shutdown-timeout", "5"},
+        {"--shutdown-timeout", "-1s"},
+        {"--leader-election-name", "Not_A_Name"},
+        {"--leader-election-namespace", "a.b"},
+        {"--leader-election-lease-duration", "0"},
+        {"--leader-election-renew-deadline", "-1s"},
+        {"--leader-election-retry-period", "soon"},
+        {"--workers", "0"},
+        {"--workers", "two"},
+        {"--status-debounce", "-1ms"},
+        {"--status-progress-interval", "-1s"},
+        {"--live-node-get-timeout", "0s"},
+        {"--kube-api-qps", "0"},
+        {"--kube-api-qps", "-3"},
+        {"--kube-api-burst", "0"},
+        {"--kube-api-burst", "1.5"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < nitems(bad); i++)
+        refused(bad[i][1], bad[i][0], bad[i][1]);
+}
+
+static void
+test_2_3_empty_names_are_refused(void **state)
+{
+    (void)state;
+    refused("\"\"", "--leader-election-name", "");
+    refused("\"\"", "--leader-election-namespace", "");
+    refused("\"\"", "--kube-api-qps", "");
+}
+
+static void
+test_2_3_durations_against_each_other(void **state)
+{
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    refused("10s", "--leader-election-lease-duration", "10s");
+    refused("2s", "--leader-election-renew-deadline", "2400ms");
+    refused("100ms", "--status-progress-interval", "50ms");
+    assert_int_equal(read_words(&options, &err,
+                                "--leader-election-renew-deadline", "2401ms",
+                                "--status-progress-interval", "0", NULL),
+                     OPTIONS_OK);
+    assert_int_equal(
+        options_duration(options, "leader-election-renew-deadline"),
+        2401 * CLOCK_MS);
+    options_free(options);
+}
+
+static void
+test_unknown_flag_and_stray_argument(void **state)
+{
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(read_words(&options, &err, "--wrokers", "3", NULL),
+                     OPTIONS_BAD);
+    assert_non_null(strstr(err.text, "--wrokers"));
+    assert_int_equal(read_words(&options, &err, "run", NULL), OPTIONS_BAD);
+    assert_non_null(strstr(err.text, "\"run\""));
+    assert_int_equal(read_words(&options, &err, "--workers", NULL),
+                     OPTIONS_BAD);
+    assert_non_null(strstr(err.text, "--workers"));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_G01_defaults),
+        cmocka_unit_test(test_G01_pod_namespace),
+        cmocka_unit_test(test_2_2_flag_beats_environment_beats_default),
+        cmocka_unit_test(test_2_3_each_bad_value_names_flag_and_value),
+        cmocka_unit_test(test_2_3_empty_names_are_refused),
+        cmocka_unit_test(test_2_3_durations_against_each_other),
+        cmocka_unit_test(test_unknown_flag_and_stray_argument),
+    };
+
+    unsetenv("POD_NAMESPACE");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
