@@ -27,6 +27,7 @@ struct json_items {
     bool in_string, escaped;
     bool begun, ended;
     enum section section;
+    enum section value; /* what section the key before leads to */
     bool saw_items;
     struct buf text; /* of the key or the value that is being cut out */
     bool too_large;  /* that value is, and is passed over */
@@ -127,11 +128,12 @@ end_key(struct json_items *list)
 {
     struct str key = buf_str(&list->text);
 
-    list->section = list->too_large               ? SECTION_OTHER
-                    : str_is(key, "\"items\"")    ? SECTION_ITEMS
-                    : str_is(key, "\"metadata\"") ? SECTION_METADATA
-                                                  : SECTION_OTHER;
-    list->saw_items = list->saw_items || list->section == SECTION_ITEMS;
+    list->section = list->value = SECTION_OTHER;
+    if (!list->too_large && str_is(key, "\"items\""))
+        list->value = SECTION_ITEMS;
+    if (!list->too_large && str_is(key, "\"metadata\""))
+        list->value = SECTION_METADATA;
+    list->saw_items = list->saw_items || list->value == SECTION_ITEMS;
     list->too_large = false;
     buf_clear(&list->text);
 }
@@ -205,7 +207,7 @@ is_border(const struct json_items *list, char c)
         return list->depth == MEMBERS ||
                (list->depth == ITEMS && list->section == SECTION_ITEMS);
     if (c == ':')
-        return list->depth == MEMBERS && list->text.len == 0;
+        return list->depth == MEMBERS;
     return c == '[' && list->depth == MEMBERS && list->section == SECTION_ITEMS;
 }
 
@@ -244,6 +246,10 @@ mark(struct json_items *list, char c, struct err *err)
     case ',':
         comma(list);
         return 0;
+    case ':':
+        if (list->depth == MEMBERS)
+            list->section = list->value;
+        return list->depth > 0 ? 0 : malformed(err);
     default:
         return list->depth > 0 || is_space(c) ? 0 : malformed(err);
     }

@@ -42,7 +42,7 @@ struct selector_term {
     size_t count;
 };
 
-#define SHOWN(s) ((s).n > 80 ? 80 : (int)(s).n), (s).s
+#define SHOWN(t) ((t).n > 80 ? 80 : (int)(t).n), (t).s
 
 /* The member, if it is of that kind (or absent: *v is NULL). */
 static int

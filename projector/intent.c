@@ -10,6 +10,7 @@
 
 #define BACKOFF_FIRST (5 * CLOCK_MS)
 #define BACKOFF_MOST (1000 * CLOCK_SECOND)
+#define BACKOFF_MOST_SERVER (30 * CLOCK_SECOND)
 /* So long after its last rest an object's failures are remembered. */
 #define MEMORY (60 * CLOCK_SECOND)
 #define NEVER INT64_MAX
@@ -525,28 +526,25 @@ intent_slot_failures(const struct intent_slot *slot)
 }
 
 static void
-count_failure(struct lane *lane, int64_t at_least, int64_t now)
+count_failure(struct lane *lane, const struct answer *a, int64_t now)
 {
-    int64_t rest = BACKOFF_MOST;
+    int64_t rest = a->server ? BACKOFF_MOST_SERVER : BACKOFF_MOST;
 
     if (lane->failures < 32 && BACKOFF_FIRST << lane->failures < rest)
         rest = BACKOFF_FIRST << lane->failures;
     lane->failures++;
-    lane->rest = now + (rest < at_least ? at_least : rest);
+    lane->rest = now + (rest < a->retry_after ? a->retry_after : rest);
 }
 
 static void
 count(struct lane *lane, const struct answer *a, int64_t now)
 {
-    if (a->verdict == VERDICT_FAILED) {
-        count_failure(lane, a->retry_after, now);
+    if (a->verdict == VERDICT_FAILED ||
+        (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_STALE)) {
+        count_failure(lane, a, now);
     } else if (a->verdict == VERDICT_ENDED) {
-        if (a->outcome == OUTCOME_STALE) {
-            count_failure(lane, 0, now);
-        } else {
-            lane->failures = 0;
-            lane->rest = 0;
-        }
+        lane->failures = 0;
+        lane->rest = 0;
     }
 }
 
@@ -590,6 +588,19 @@ intents_finish(struct intents *t, struct intent_slot *s, const struct answer *a,
     }
     settle_lane(t, lane, now);
     return replied;
+}
+
+void
+intents_hurry(struct intents *t, int64_t now)
+{
+    struct lane *lane;
+    size_t pos = 0;
+
+    while ((lane = map_next(&t->lanes, &pos)) != NULL) {
+        if (lane->rest > now)
+            lane->rest = now;
+        settle_lane(t, lane, now);
+    }
 }
 
 int64_t

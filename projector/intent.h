@@ -20,9 +20,10 @@
  *  - An object has at most one request in flight, whatever the actions; objects
  *    take turns, first come first served.
  *  - A failure that may pass puts the intent back: the object rests 5 ms, and
- *    twice as long each further time, up to 1000 s. What is done or refused for
- *    good resets that. An outdated intent counts as a failure, too: whoever
- *    decides on old news again and again is slowed down.
+ *    twice as long each further time, up to 1000 s (30 s if the trouble is the
+ *    server's). What is done or refused for good resets that. An outdated
+ *    intent counts as a failure, too: whoever decides on old news again and
+ *    again is slowed down.
  *  - A status waits until its author was quiet for a while, but not for ever.
  */
 struct intents;
@@ -92,6 +93,8 @@ struct answer {
     struct str uid, version; /* of the object as it is now, or empty */
     struct str reason;       /* of either, one line for people */
     int64_t retry_after;     /* of VERDICT_FAILED: at least so long */
+    bool server;             /* of VERDICT_FAILED: the server is in trouble,
+                                whatever the object */
 };
 
 /* The slot in flight is answered; it must not be used any more. True: reply
@@ -99,6 +102,9 @@ struct answer {
 bool intents_finish(struct intents *t, struct intent_slot *slot,
                     const struct answer *answer, int64_t now,
                     struct reply *reply);
+
+/* What stood in the way of many is over: no object rests any longer. */
+void intents_hurry(struct intents *t, int64_t now);
 
 /* When intents_next should be asked again; INT64_MAX: not before something
  * else happens. In the past if something is due. */

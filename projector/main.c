@@ -224,52 +224,52 @@ on_term_ended(void *state, struct chan *from, struct message *m,
     return 0;
 }
 
-static int
-make_writer(struct projector *p, const struct intents_pace *pace,
-            struct err *err)
+static void
+make_writer(struct projector *p)
 {
     struct worker *w = p->worker;
+    struct intents_pace pace = {
+        .debounce = worker_option_duration(w, "status-debounce"),
+        .progress = worker_option_duration(w, "status-progress-interval"),
+    };
     struct writer_setup setup = {
         .base = worker_base(w),
-        .client = p->client,
-        .intents = intents_new(pace),
         .write_timeout =
             worker_option_duration(w, "leader-election-lease-duration") -
             worker_option_duration(w, "leader-election-renew-deadline"),
         .live_timeout = worker_option_duration(w, "live-node-get-timeout"),
-        .qps = worker_option(w, "kube-api-qps"),
-        .burst = worker_option(w, "kube-api-burst"),
         .reply = on_reply,
         .turned = on_turned,
         .arg = p,
     };
 
-    p->intents = setup.intents;
-    p->writer = writer_new(&setup, err);
-    return p->writer == NULL ? -1 : 0;
+    if (pace.progress == 0)
+        pace.progress =
+            pace.debounce > CLOCK_SECOND ? pace.debounce : CLOCK_SECOND;
+    setup.intents = p->intents = intents_new(&pace);
+    p->writer = writer_new(&setup);
 }
 
+/* What cannot fail comes first: if the rest does, frames that are on their way
+ * still find it. */
 static int
 configure(void *state, struct worker *w, struct err *err)
 {
     struct projector *p = state;
-    struct intents_pace pace = {
-        .debounce = worker_option_duration(w, "status-debounce"),
-        .progress = worker_option_duration(w, "status-progress-interval"),
-    };
 
     p->worker = w;
-    if (pace.progress == 0)
-        pace.progress =
-            pace.debounce > CLOCK_SECOND ? pace.debounce : CLOCK_SECOND;
-    if (kube_config_load(&p->config, worker_option(w, "kubeconfig"), err) != 0)
-        return -1;
-    p->client = kube_client_new(worker_base(w), &p->config, err);
-    if (p->client == NULL || make_writer(p, &pace, err) != 0)
-        return -1;
+    make_writer(p);
     p->report = event_new(worker_base(w), -1, 0, on_report, p);
     if (p->report == NULL)
         fatal("no timer");
+    if (writer_rate(p->writer, worker_option(w, "kube-api-qps"),
+                    worker_option(w, "kube-api-burst"), err) != 0 ||
+        kube_config_load(&p->config, worker_option(w, "kubeconfig"), err) != 0)
+        return -1;
+    p->client = kube_client_new(worker_base(w), &p->config, err);
+    if (p->client == NULL)
+        return -1;
+    writer_client(p->writer, p->client);
     return 0;
 }
 
@@ -355,7 +355,7 @@ static const struct worker_ops ops = {
 int
 main(int argc, char **argv)
 {
-    struct projector p = {0};
+    static struct projector projector;
 
-    return worker_main(argc, argv, &ops, &p);
+    return worker_main(argc, argv, &ops, &projector);
 }

@@ -147,6 +147,14 @@ task_fail(struct task *t, const char *text)
     return TASK_END;
 }
 
+/* No answer, too many requests, or whoever stands before the server tells. */
+static bool
+is_servers(int status)
+{
+    return status == 0 || status == 429 || status == 502 || status == 503 ||
+           status == 504;
+}
+
 enum task_move
 task_refused(struct task *t, const struct kube_response *response)
 {
@@ -166,6 +174,7 @@ task_refused(struct task *t, const struct kube_response *response)
     t->facts.denied = response->status == 403;
     task_fail(t, err.text);
     t->answer.retry_after = response->retry_after;
+    t->answer.server = is_servers(response->status);
     return TASK_END;
 }
 

@@ -171,6 +171,12 @@ window_answered(struct window *w, const struct window_answer *a, int64_t now)
 }
 
 unsigned
+window_refusals(const struct window *w)
+{
+    return w->refusals;
+}
+
+unsigned
 window_limit(const struct window *w)
 {
     return (unsigned)(w->limit / ONE);

@@ -63,6 +63,9 @@ struct window_answer {
 void window_answered(struct window *w, const struct window_answer *a,
                      int64_t now);
 
+/* How often in a row the server refused or kept silent. */
+unsigned window_refusals(const struct window *w);
+
 /* Requests allowed at a time. */
 unsigned window_limit(const struct window *w);
 

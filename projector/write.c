@@ -17,6 +17,8 @@
 
 /* How often the lease page is looked at while intents wait for it. */
 #define LEASE_POLL (200 * CLOCK_MS)
+/* After so many refusals in a row the server counts as away. */
+#define AWAY 4
 #define NEVER INT64_MAX
 
 /* An intent on its way: either it waits to send its next request, or that has
@@ -33,6 +35,7 @@ struct job {
 
 struct writer {
     struct writer_setup setup;
+    struct kube_client *client;
     struct event *wake;
     struct window window;
     LIST_HEAD(, job) jobs;
@@ -53,20 +56,14 @@ in_term(const struct writer *w)
     uint64_t term = 0;
     int64_t deadline = 0;
 
-    if (w->stopping || w->term == 0 || w->page == NULL)
+    if (w->stopping || w->term == 0 || w->page == NULL || w->client == NULL)
         return false;
     lease_page_read(w->page, &term, &deadline);
     return term != 0 && clock_now() < deadline;
 }
 
-/*
- * What the API server does not allow stays in trouble until it does.  True if
- * it was known.
- */
-static bool
-note_trouble(struct writer *w, enum action action,
-             const struct task_facts *facts, const struct task_request *request,
-             const struct answer *answer)
+static const char *
+verb_of(const char *method)
 {
     static const struct {
         const char *method, *verb;
@@ -75,22 +72,36 @@ note_trouble(struct writer *w, enum action action,
                  {"PUT", "update"},
                  {"PATCH", "patch"},
                  {"DELETE", "delete"}};
-    bool known = w->trouble[action].text[0] != '\0';
-    const char *verb = request->method;
 
-    if (!facts->denied) {
-        if (answer->verdict == VERDICT_ENDED)
-            w->trouble[action].text[0] = '\0';
-        return false;
-    }
     for (size_t i = 0; i < nitems(verbs); i++)
-        if (strcmp(verbs[i].method, request->method) == 0)
-            verb = verbs[i].verb;
-    err_set(&w->trouble[action],
-            "not allowed to %s %s; give the control plane's ClusterRole this "
-            "verb on this resource: %.*s",
-            verb, request->resource, (int)answer->reason.n, answer->reason.s);
-    return known;
+        if (strcmp(verbs[i].method, method) == 0)
+            return verbs[i].verb;
+    return method;
+}
+
+/* What the API server does not allow stays in trouble until it does; then
+ * nobody rests for it any longer. True if it was known. */
+static bool
+note_trouble(struct writer *w, const struct job *job, struct answer *answer)
+{
+    struct err *trouble = &w->trouble[intent_slot_order(job->slot)->action];
+    const struct task_request *request = task_request(job->task);
+    bool known = trouble->text[0] != '\0';
+
+    if (task_facts(job->task)->denied) {
+        err_set(trouble,
+                "not allowed to %s %s; give the control plane's ClusterRole "
+                "this verb on this resource: %.*s",
+                verb_of(request->method), request->resource,
+                (int)answer->reason.n, answer->reason.s);
+        answer->reason = str_of(trouble->text);
+        return known;
+    }
+    if (known && answer->verdict == VERDICT_ENDED) {
+        trouble->text[0] = '\0';
+        intents_hurry(w->setup.intents, clock_now());
+    }
+    return false;
 }
 
 static void
@@ -107,16 +118,14 @@ finish(struct job *job, const struct answer *given)
 {
     struct writer *w = job->w;
     struct answer answer = *given;
-    enum action action = intent_slot_order(job->slot)->action;
-    const struct task_facts *facts = task_facts(job->task);
+    bool known = note_trouble(w, job, &answer);
     struct reply reply;
-    bool known = note_trouble(w, action, facts, task_request(job->task), given);
 
-    if (facts->denied)
-        answer.reason = str_of(w->trouble[action].text);
+    /* While the server is away, one line says it for all. */
+    known |= answer.server && window_refusals(&w->window) > 1;
     if (answer.verdict == VERDICT_FAILED)
         w->retries++;
-    say_answer(facts, &answer, known);
+    say_answer(task_facts(job->task), &answer, known);
     if (intents_finish(w->setup.intents, job->slot, &answer, clock_now(),
                        &reply))
         w->setup.reply(w->setup.arg, &reply);
@@ -137,6 +146,17 @@ move_on(struct job *job, enum task_move move)
 static void pump(struct writer *w);
 
 static void
+note_answer(struct writer *w, const struct window_answer *answer)
+{
+    bool was_away = window_refusals(&w->window) >= AWAY;
+    int64_t now = clock_now();
+
+    window_answered(&w->window, answer, now);
+    if (was_away && window_refusals(&w->window) == 0)
+        intents_hurry(w->setup.intents, now);
+}
+
+static void
 on_done(void *arg, const struct kube_response *response)
 {
     struct job *job = arg;
@@ -148,7 +168,7 @@ on_done(void *arg, const struct kube_response *response)
         .in_flight = w->requests--,
     };
 
-    window_answered(&w->window, &answer, clock_now());
+    note_answer(w, &answer);
     job->call = NULL;
     move_on(job, task_answered(job->task, response, clock_wall()));
     pump(w);
@@ -176,7 +196,7 @@ send_request(struct job *job)
     window_sent(&w->window, job->sent_at);
     if (request->mutates)
         w->writes[intent_slot_order(job->slot)->action]++;
-    job->call = kube_send(w->setup.client, &http);
+    job->call = kube_send(w->client, &http);
 }
 
 /* A job whose next request is due, or NULL. */
@@ -276,6 +296,16 @@ arm(struct writer *w, bool may)
         event_add(w->wake, &tv);
 }
 
+/* What nobody wants any more is no trouble. */
+static void
+forget_trouble(struct writer *w)
+{
+    struct intents_counts counts = intents_counts(w->setup.intents);
+
+    if (counts.in_flight == 0 && counts.queued == 0)
+        memset(w->trouble, 0, sizeof(w->trouble));
+}
+
 static void
 pump(struct writer *w)
 {
@@ -287,6 +317,7 @@ pump(struct writer *w)
             break;
     if (!may)
         break_off(w);
+    forget_trouble(w);
     arm(w, may);
     w->setup.turned(w->setup.arg);
 }
@@ -300,16 +331,12 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 }
 
 struct writer *
-writer_new(const struct writer_setup *setup, struct err *err)
+writer_new(const struct writer_setup *setup)
 {
     struct writer *w = mem_zalloc(sizeof(*w));
 
     w->setup = *setup;
     window_init(&w->window, (uint64_t)clock_wall(), clock_now());
-    if (window_rate(&w->window, setup->qps, setup->burst, err) != 0) {
-        free(w);
-        return NULL;
-    }
     w->wake = event_new(setup->base, -1, 0, on_wake, w);
     if (w->wake == NULL)
         fatal("no timer");
@@ -326,6 +353,20 @@ writer_free(struct writer *w)
     event_free(w->wake);
     line_fini(&w->waiting);
     free(w);
+}
+
+int
+writer_rate(struct writer *w, const char *qps, const char *burst,
+            struct err *err)
+{
+    return window_rate(&w->window, qps, burst, err);
+}
+
+void
+writer_client(struct writer *w, struct kube_client *client)
+{
+    w->client = client;
+    writer_wake(w);
 }
 
 void

@@ -22,11 +22,9 @@ struct writer;
 
 struct writer_setup {
     struct event_base *base;
-    struct kube_client *client;
     struct intents *intents;
-    int64_t write_timeout;   /* the hard end of a mutating request */
-    int64_t live_timeout;    /* the same of a live read of a Node */
-    const char *qps, *burst; /* texts of the options */
+    int64_t write_timeout; /* the hard end of a mutating request */
+    int64_t live_timeout;  /* the same of a live read of a Node */
     /* An intent got its result. */
     void (*reply)(void *arg, const struct reply *reply);
     /* Work was done; nothing may be in flight (intents_settled). */
@@ -34,14 +32,19 @@ struct writer_setup {
     void *arg;
 };
 
-/* What setup points to must outlive it. NULL and err if the rate is none. */
-struct writer *writer_new(const struct writer_setup *setup, struct err *err);
+/* What setup points to must outlive it. */
+struct writer *writer_new(const struct writer_setup *setup);
 
 /* Ends what is under way, answered or not; to be called before the client and
  * the table go. NULL is fine. */
 void writer_free(struct writer *w);
 
-/* Without a page nothing is sent. It stays the caller's. */
+/* Sets the fixed rate from the options' texts, as window_rate. -1 and err. */
+int writer_rate(struct writer *w, const char *qps, const char *burst,
+                struct err *err);
+
+/* Without both nothing is sent. They stay the caller's. */
+void writer_client(struct writer *w, struct kube_client *client);
 void writer_lease(struct writer *w, const struct lease_page *page);
 
 /* Nothing is sent but in a term. One that ended is not ended by news about an

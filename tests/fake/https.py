@@ -12,7 +12,7 @@ Listeners: good (certificate for localhost, 127.0.0.1 and ::1), six (the same
 on ::1), other (its certificate is for other.example), stale (its certificate
 has expired), client (wants a client certificate), plain (http), proxy (an
 HTTP proxy for CONNECT), dead (a port where nothing listens), mute (accepts,
-then says nothing).
+then says nothing), text (answers whatever comes with a line of text).
 
 Paths:
   /echo               what was received, as JSON
@@ -256,6 +256,13 @@ HANDLERS = {name[3:]: value for name, value in list(globals().items())
             if name.startswith("do_") and name != "do_connect"}
 
 
+def greet(conn):
+    """What a server that speaks no TLS says to a client that does."""
+    conn.recv(65536)
+    conn.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+    conn.close()
+
+
 def serve(conn, context):
     global connections
     served = 0
@@ -286,20 +293,21 @@ def serve(conn, context):
         conn.close()
 
 
-def accept(listener, context):
+def accept(listener, handler, args):
     while True:
         conn, _ = listener.accept()
         conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=serve, args=(conn, context),
+        threading.Thread(target=handler, args=(conn,) + args,
                          daemon=True).start()
 
 
-def listen(name, context, family=socket.AF_INET):
+def listen(name, context, family=socket.AF_INET, handler=serve):
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
     listener.listen(256)
-    threading.Thread(target=accept, args=(listener, context),
+    args = (context,) if handler is serve else ()
+    threading.Thread(target=accept, args=(listener, handler, args),
                      daemon=True).start()
     print(name, listener.getsockname()[1])
 
@@ -341,6 +349,7 @@ def main():
     listen("client", tls(folder, "good", client_ca="ca"))
     listen("plain", None)
     listen("proxy", None)
+    listen("text", None, handler=greet)
     keep = listen_specially()
     print("ready", os.getpid(), flush=True)
     sys.stdin.read()

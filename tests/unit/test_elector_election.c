@@ -923,7 +923,7 @@ test_a_failing_leader_keeps_the_beat(void **state)
     expect(&c, "+18 wake",
            "update(we 15s since 100.2 at 104.1 x0), wait 110.2");
     /* One that took longer than the period is followed at once. */
-    expect(&c, "+49 failed", "wait 106.1");
+    expect(&c, "+49 failed", "wait 109.1");
     expect(&c, "wake", "update(we 15s since 100.2 at 109.2 x0), wait 110.2");
     expect(&c, "ours", "publish 1 119.2, wait 111.2");
     election_free(c.election);

@@ -687,7 +687,7 @@ test_whole_timeout(void **state)
         .timeout = CLOCK_SECOND / 5);
     assert_failed(&seen, "not complete within 0.2 s", "");
     seen_fini(&seen);
-    assert_true(clock_now() - began < 2 * CLOCK_SECOND);
+    assert_true(clock_now() - began < 10 * CLOCK_SECOND);
     fixture_fini(&fx);
 }
 
@@ -700,9 +700,9 @@ test_I07_idle_timeout(void **state)
     (void)state;
     fixture_init(&fx, "good");
     fixture_start(&fx);
-    /* 600 ms in all, never silent for 300. */
-    GET(&fx, &seen, .path = "/stream?n=20&ms=30", .data = on_data,
-        .idle_timeout = 3 * CLOCK_SECOND / 10);
+    /* 1.5 s in all, never silent for 1. */
+    GET(&fx, &seen, .path = "/stream?n=50&ms=30", .data = on_data,
+        .idle_timeout = CLOCK_SECOND);
     assert_int_equal(seen.response.status, 200);
     seen_fini(&seen);
     GET(&fx, &seen, .path = "/stall?n=2", .data = on_data,
@@ -793,7 +793,7 @@ test_mute_server(void **state)
     GET(&fx, &seen, .path = "/echo");
     assert_failed(&seen, "https://localhost:", "no connection in time");
     assert_false(seen.response.sent);
-    assert_true(clock_now() - began < 8 * CLOCK_SECOND);
+    assert_true(clock_now() - began < 20 * CLOCK_SECOND);
     seen_fini(&seen);
     fixture_fini(&fx);
 }
@@ -967,7 +967,7 @@ test_not_an_api_server(void **state)
     struct seen seen;
 
     (void)state;
-    fixture_init(&fx, "plain"); /* https to a port that speaks http */
+    fixture_init(&fx, "text"); /* https to a port that speaks http */
     fixture_start(&fx);
     GET(&fx, &seen, .path = "/echo");
     assert_failed(&seen, "https://localhost:", "TLS");
