@@ -179,7 +179,7 @@ add_expression(struct selector *s, const struct value *expression,
     struct str key = text(expression, "key");
     const struct value *values;
     struct selector_term *term;
-    enum op op;
+    enum op op = (enum op)0;
 
     if (check_key(key, err) != 0 ||
         parse_op(&op, key, text(expression, "operator"), err) != 0 ||

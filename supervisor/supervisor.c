@@ -26,6 +26,7 @@
 
 #define RESOURCES (RESOURCE_LISTENER + 1)
 #define SIGNALS 3
+#define SAME_ORDER CLOCK_SECOND
 
 static const struct worker_row {
     enum role role;
@@ -78,6 +79,7 @@ struct supervisor {
     uint64_t term; /* the running term; 0: none */
     bool contending;
     unsigned turn; /* of the stop; 0: not stopping */
+    int64_t stop_began;
     bool was_ready;
     int status;
     struct err *err;
@@ -542,6 +544,7 @@ begin_stop(struct supervisor *sup)
         return;
     log_info("stopping");
     sup->health.stopping = true;
+    sup->stop_began = clock_now();
     review(sup);
     next_turn(sup);
 }
@@ -557,6 +560,9 @@ on_stop_signal(evutil_socket_t signal_number, short what, void *arg)
         begin_stop(sup);
         return;
     }
+    /* One order may come as two signals: to the process, and to its group. */
+    if (clock_now() - sup->stop_began < SAME_ORDER)
+        return;
     /* Asked twice: at once, and the Lease is left to expire. */
     log_warn("stopping at once");
     event_base_loopbreak(sup->base);
