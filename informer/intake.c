@@ -6,12 +6,26 @@
 #include "common/log.h"
 #include "common/mem.h"
 
+void
+intake_begin(struct intake *in)
+{
+    in->unnamed = false;
+    store_begin(in->store, in->r->kind);
+}
+
+void
+intake_end(struct intake *in)
+{
+    store_end(in->store, in->r->kind, !in->unnamed);
+}
+
 static void
 leave_out(struct intake *in, struct str name, const struct err *err)
 {
     char *text = mem_dup(name.s, name.n);
 
     in->bad++;
+    in->unnamed = in->unnamed || name.n == 0;
     log_warn("object skipped", F_STR("resource", in->r->plural),
              F_STR("name", text), F_STR("error", err->text));
     free(text);

@@ -16,8 +16,14 @@
 struct intake {
     const struct resource_row *r;
     struct store *store;
-    int64_t bad; /* left out so far */
+    int64_t bad;  /* left out so far */
+    bool unnamed; /* one since the list began, and nobody knows which */
 };
+
+/* A list begins, or begins anew; it is complete: what was not in it leaves the
+ * store, unless something in it could not be read and may have been that. */
+void intake_begin(struct intake *in);
+void intake_end(struct intake *in);
 
 /* The object as it is now. */
 void intake_put(struct intake *in, const struct wire_object *object);

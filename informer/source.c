@@ -357,7 +357,7 @@ end_snapshot(struct source *s)
 {
     bool first = !store_complete(s->store, s->r->kind);
 
-    store_end(s->store, s->r->kind);
+    intake_end(&s->intake);
     set_well(s);
     log_info(first ? "resource listed" : "resource listed again",
              F_STR("resource", s->r->plural),
@@ -382,7 +382,7 @@ step(struct source *s, struct watch_event event)
         end_snapshot(s);
     if ((todo.actions & WATCH_DO_BEGIN) != 0) {
         s->counts.lists++;
-        store_begin(s->store, s->r->kind);
+        intake_begin(&s->intake);
     }
     if ((todo.actions & WATCH_DO_LIST) != 0)
         ask_list(s, &todo);
@@ -423,7 +423,7 @@ source_new(struct event_base *base, struct kube_client *client,
     s->store = store;
     s->changed = changed;
     s->arg = arg;
-    s->intake = (struct intake){r, store, 0};
+    s->intake = (struct intake){.r = r, .store = store};
     s->watch = watch_new();
     s->timer = evtimer_new(base, on_timer, s);
     if (s->timer == NULL)

@@ -190,13 +190,13 @@ store_begin(struct store *store, enum object_kind kind)
 }
 
 void
-store_end(struct store *store, enum object_kind kind)
+store_end(struct store *store, enum object_kind kind, bool sweep)
 {
     struct shelf *shelf = &store->shelves[kind];
     size_t pos = 0;
     struct entry *e;
 
-    while ((e = map_next(&shelf->entries, &pos)) != NULL)
+    while (sweep && (e = map_next(&shelf->entries, &pos)) != NULL)
         if (e->round != shelf->round)
             evict(store, kind, e);
     shelf->complete = true;

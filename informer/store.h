@@ -64,10 +64,12 @@ void store_remove(struct store *store, enum object_kind kind, struct str name,
  * of it stays. */
 void store_keep(struct store *store, enum object_kind kind, struct str name);
 
-/* A list begins, or begins anew; it is complete: what was not put or kept in
- * between leaves. */
+/* A list begins, or begins anew. */
 void store_begin(struct store *store, enum object_kind kind);
-void store_end(struct store *store, enum object_kind kind);
+
+/* It is complete.  With sweep, what was not put or kept since it began
+ * leaves. */
+void store_end(struct store *store, enum object_kind kind, bool sweep);
 
 /* Whether a list was ever complete. */
 bool store_complete(const struct store *store, enum object_kind kind);

@@ -482,6 +482,19 @@ is_retired(const struct placer *p, const struct world_rack *r,
     return plan_rack(&p->plan, r->o.meta.name.s) == NULL;
 }
 
+/* Deletion has begun and nothing of ours holds it: others' finalizers do. */
+static bool
+is_out_of_our_hands(const struct object_rack *rack)
+{
+    for (size_t i = 0; i < rack->finalizers.count; i++)
+        if (str_is(rack->finalizers.items[i], FINALIZER_RACK))
+            return false;
+    for (size_t i = 0; i < rack->slot_count; i++)
+        if (rack->slots[i].node.name.n > 0)
+            return false;
+    return rack->meta.deleting;
+}
+
 static void
 retire(struct placer *p, const struct world_rack *r, enum release why)
 {
@@ -494,6 +507,10 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
             clean = is_clean(p, &r->o, &r->o.slots[i]) && clean;
     if (!clean || is_busy(p, target.name, r))
         return;
+    if (is_out_of_our_hands(&r->o)) {
+        wish_drop(&p->wishes, ACTION_RACK, target.name);
+        return;
+    }
     intent_delete_pack(&body, &target);
     if (want(p, ACTION_RACK, &target, MSG_RACK_DELETE, &body))
         log_debug("rack retired", F_STR("rack", target.name.s),

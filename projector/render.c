@@ -240,6 +240,42 @@ render_finalizer(struct buf *out, const json_t *live,
     return there != i->present;
 }
 
+/* Takes the binding off every slot; true if there was one. */
+static bool
+clear_slots(json_t *rack)
+{
+    json_t *nodes = kube_json_at(rack, "spec.nodes");
+    bool any = false;
+    json_t *slot;
+    size_t i;
+
+    json_array_foreach(nodes, i, slot)
+    {
+        if (json_object_del(slot, "nodeRef") == 0)
+            any = true;
+    }
+    return any;
+}
+
+int
+render_retired(struct buf *out, const json_t *live, struct err *err)
+{
+    json_t *copy = copy_live(live, err);
+    json_t *list;
+    bool there;
+
+    if (copy == NULL)
+        return -1;
+    list = finalizers_without(live, STR(RENDER_RACK_FINALIZER), &there);
+    json_object_set_new(json_object_get(copy, "metadata"), "finalizers", list);
+    if (clear_slots(copy))
+        there = true;
+    if (there)
+        dump(out, copy);
+    json_decref(copy);
+    return there;
+}
+
 /* The live condition of that type, or NULL. */
 static const json_t *
 find_condition(const json_t *conditions, struct str type)

@@ -24,6 +24,7 @@
 
 #define RENDER_LABEL_ASSIGNED "mokka.nvidia.com/sgpu-assigned"
 #define RENDER_LABEL_CLIQUE "nvidia.com/gpu.clique"
+#define RENDER_RACK_FINALIZER "mokka.nvidia.com/rack-cleanup"
 #define RENDER_ANNOTATION "mokka.nvidia.com/sgpu-assignment"
 
 /* The whole rack, for POST if the target has no uid, else for PUT. */
@@ -43,6 +44,10 @@ void render_node(struct buf *out, const struct intent_node *i);
  */
 int render_finalizer(struct buf *out, const json_t *live,
                      const struct intent_finalizer *i, struct err *err);
+
+/* The live rack with its slots cleared and our finalizer off. Returns as
+ * render_finalizer does. */
+int render_retired(struct buf *out, const json_t *live, struct err *err);
 
 /*
  * The live object with the wanted status: its fields as given, its conditions

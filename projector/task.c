@@ -48,7 +48,7 @@ task_begin(struct task *t)
         uint16_t type;
         enum task_move (*first)(struct task *t);
     } kinds[] = {
-        {MSG_RACK_WRITE, task_rack_write}, {MSG_RACK_DELETE, task_rack_delete},
+        {MSG_RACK_WRITE, task_rack_write}, {MSG_RACK_DELETE, task_retire},
         {MSG_NODE_APPLY, task_node_apply}, {MSG_FINALIZER, task_edit},
         {MSG_STATUS_WRITE, task_edit},
     };

@@ -147,6 +147,6 @@ health_pack(struct buf *out, const struct health *health, int64_t now)
         pack_text(out, role_name((enum role)role));
         pack_array(out, 2);
         pack_bool(out, report->ok);
-        pack_text(out, report->ok ? "" : why(report));
+        pack_text(out, report->ok ? report->reason : why(report));
     }
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -34,7 +35,6 @@ struct visit {
 TAILQ_HEAD(visits, visit);
 
 struct http {
-    struct event_base *base;
     const struct http_ops *ops;
     void *arg;
     struct evhttp *server;
@@ -251,29 +251,40 @@ limit(struct http *http)
     evhttp_set_timeout(http->server, PATIENCE);
 }
 
+static bool
+is_listening(int fd)
+{
+    socklen_t n = sizeof(int);
+    int yes = 0;
+
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &n) == 0 && yes != 0;
+}
+
 struct http *
 http_new(struct event_base *base, int fd, const struct http_ops *ops, void *arg,
          struct err *err)
 {
-    struct http *http = mem_zalloc(sizeof(*http));
+    struct http *http;
 
-    http->base = base;
+    if (!is_listening(fd)) {
+        err_set(err, "descriptor %d is no listening socket", fd);
+        close(fd);
+        return NULL;
+    }
+    http = mem_zalloc(sizeof(*http));
     http->ops = ops;
     http->arg = arg;
     TAILQ_INIT(&http->visits);
+    evutil_make_socket_nonblocking(fd);
     http->tick = evtimer_new(base, on_tick, http);
     http->server = evhttp_new(base);
     if (http->tick == NULL || http->server == NULL)
         fatal("no HTTP server");
     limit(http);
-    evutil_make_socket_nonblocking(fd);
     http->listener = evhttp_accept_socket_with_handle(http->server, fd);
-    if (http->listener != NULL)
-        return http;
-    err_errno(err, "cannot listen on descriptor %d", fd);
-    evutil_closesocket(fd);
-    http_free(http);
-    return NULL;
+    if (http->listener == NULL)
+        fatal("no event for the listener");
+    return http;
 }
 
 void

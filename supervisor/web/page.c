@@ -19,7 +19,7 @@ static void
 add_report(struct buf *out, bool ok, struct str reason)
 {
     buf_addz(out, ok ? "{\"ok\":true" : "{\"ok\":false");
-    if (ok)
+    if (reason.n == 0)
         return;
     buf_addz(out, ",\"reason\":");
     json_text_string(out, reason);

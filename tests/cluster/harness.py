@@ -48,6 +48,15 @@ def wait_for(what, seconds, question):
         time.sleep(0.02)
 
 
+def all_true(item, count):
+    """The object has so many conditions, all True of its present generation."""
+    conditions = item.get("status", {}).get("conditions", [])
+    return len(conditions) == count and all(
+        c["status"] == "True"
+        and c["observedGeneration"] == item["metadata"]["generation"]
+        for c in conditions)
+
+
 class Refused(Exception):
     """An answer of the API server that is no success."""
 
@@ -70,6 +79,18 @@ class Api:
             "127.0.0.1", self.port, context=self.context, timeout=timeout)
 
     def ask(self, method, path, body=None, kind="application/json"):
+        """The answer as JSON. A server that is not yet ready (429 for a CRD just
+        made) is asked again."""
+        for _ in range(20):
+            try:
+                return self.ask_once(method, path, body, kind)
+            except Refused as refused:
+                if refused.status != 429:
+                    raise
+            time.sleep(0.25)
+        return self.ask_once(method, path, body, kind)
+
+    def ask_once(self, method, path, body, kind):
         connection = self.connect()
         headers = {"Content-Type": kind} if body is not None else {}
         connection.request(method, path, None if body is None else json.dumps(body),
@@ -206,12 +227,10 @@ class Cluster:
         return {"status": None}
 
     def converged(self, inventory="demo"):
+        """The inventory's four conditions are True, and every rack is Ready."""
         item = self.api.get(f"{GROUP}/sgpuinventories/{inventory}")
-        conditions = item.get("status", {}).get("conditions", [])
-        return len(conditions) == 4 and all(
-            c["status"] == "True"
-            and c["observedGeneration"] == item["metadata"]["generation"]
-            for c in conditions)
+        return all_true(item, 4) and all(
+            all_true(rack, 1) for rack in self.api.items(f"{GROUP}/sgpuracks"))
 
     # The witness
 

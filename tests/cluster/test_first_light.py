@@ -2,6 +2,7 @@
 """From an inventory to projected Nodes, and what is said when it cannot be."""
 
 import json
+import pathlib
 import time
 import unittest
 
@@ -237,7 +238,7 @@ class BadInput(unittest.TestCase):
 
     def test_API_server_unreachable(self):
         path = self.cluster.directory / "away.yaml"
-        text = open(self.cluster.user).read()
+        text = pathlib.Path(self.cluster.user).read_text()
         path.write_text(text.replace(f":{self.cluster.api.port}", ":1"))
         plane = self.plane(kubeconfig=str(path))
         self.reason(plane, "refused")
@@ -248,7 +249,7 @@ class BadInput(unittest.TestCase):
         other = harness.Cluster()
         self.addCleanup(other.down)
         path = self.cluster.directory / "untrusted.yaml"
-        text = open(self.cluster.user).read()
+        text = pathlib.Path(self.cluster.user).read_text()
         path.write_text(text.replace(f"{self.cluster.state}/pki/ca.crt",
                                      f"{other.state}/pki/ca.crt"))
         plane = self.plane(kubeconfig=str(path))

@@ -25,7 +25,7 @@ static void
 on_bad(void *arg, const struct err *err)
 {
     (void)err;
-    fprintf(stderr, "%s\n", err->text);
+
     buf_addz(arg, "bad ");
 }
 
@@ -188,6 +188,7 @@ add_item(struct buf *list, const char *name)
     struct buf meta = {0}, item = {0};
 
     wire_text(&meta, 1, name);
+    wire_text(&meta, 5, "u");
     wire_text(&meta, 6, "1");
     wire_message(&item, 1, &meta);
     wire_message(list, 2, &item);

@@ -343,10 +343,12 @@ test_a_descriptor_that_is_no_listener(void **state)
 {
     static const struct http_ops ops = {answer, stopped};
     struct fixture *f = *state;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct err err = {""};
 
-    assert_null(http_new(f->base, 987654, &ops, f, &err));
-    assert_non_null(strstr(err.text, "987654"));
+    assert_null(http_new(f->base, fd, &ops, f, &err));
+    assert_non_null(strstr(err.text, "is no listening socket"));
+    assert_int_equal(close(fd), -1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

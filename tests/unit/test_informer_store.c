@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "informer/intake.h"
+#include "informer/store.h"
+#include "proto/unpack.h"
+
+/* What the store told, as text: "+a ", "-a(u1) ". */
+struct told {
+    struct store *store;
+    struct buf text;
+};
+
+static void
+on_touched(void *arg, const struct store_touch *touch)
+{
+    static const char marks[] = "=v~+/-";
+    struct told *told = arg;
+
+    buf_printf(&told->text, "%c%s", marks[touch->change], touch->name);
+    if (touch->gone.n > 0)
+        buf_printf(&told->text, "(%.*s)", (int)touch->gone.n, touch->gone.s);
+    buf_addc(&told->text, ' ');
+}
+
+static void
+begin(struct told *told)
+{
+    *told = (struct told){0};
+    told->store = store_new(on_touched, told);
+}
+
+static void
+end(struct told *told)
+{
+    store_free(told->store);
+    buf_fini(&told->text);
+}
+
+/* What was told since the last time. */
+static void
+expect(struct told *told, const char *expected)
+{
+    char *text = buf_take(&told->text);
+
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static enum store_change
+put(struct told *told, const char *name, const char *uid, const char *version,
+    const char *annotation)
+{
+    struct record r = {
+        .kind = KIND_NODE,
+        .node = {.meta = {.name = str_of(name),
+                          .uid = str_of(uid),
+                          .version = str_of(version)},
+                 .annotation = str_of(annotation),
+                 .rivals = STR("")},
+    };
+
+    return store_put(told->store, &r, NULL);
+}
+
+static void
+test_put_tells_what_changed(void **state)
+{
+    const struct store_entry *e;
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    assert_int_equal(put(&told, "a", "u1", "1", "x"), STORE_ADDED);
+    assert_int_equal(put(&told, "a", "u1", "1", "x"), STORE_SAME);
+    assert_int_equal(put(&told, "a", "u1", "2", "x"), STORE_VERSION);
+    assert_int_equal(put(&told, "a", "u1", "3", "y"), STORE_CHANGED);
+    assert_int_equal(put(&told, "a", "u1", "1000", "y"), STORE_VERSION);
+    assert_int_equal(put(&told, "a", "u2", "1001", "y"), STORE_REPLACED);
+    expect(&told, "+a va ~a va /a(u1) ");
+    e = store_get(told.store, KIND_NODE, "a");
+    assert_true(str_is(e->uid, "u2"));
+    assert_true(str_is(e->version, "1001"));
+    assert_int_equal(store_count(told.store, KIND_NODE), 1);
+    assert_null(store_get(told.store, KIND_RACK, "a"));
+    end(&told);
+}
+
+/* The newest version stays known, though it is no news. */
+static void
+test_body_has_the_newest_version(void **state)
+{
+    struct arena arena = {0};
+    struct object_node o;
+    struct unpacked *u;
+    struct told told;
+    struct err err;
+
+    (void)state;
+    begin(&told);
+    put(&told, "a", "u1", "1", "x");
+    put(&told, "a", "u1", "23456789", "x");
+    u = unpack_body(store_get(told.store, KIND_NODE, "a")->body, &err);
+    assert_non_null(u);
+    assert_int_equal(object_node_unpack(&o, unpacked_root(u), &arena, &err), 0);
+    assert_true(str_is(o.meta.version, "23456789"));
+    unpacked_free(u);
+    arena_fini(&arena);
+    end(&told);
+}
+
+static void
+test_A14_what_a_list_does_not_name_is_gone(void **state)
+{
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    assert_false(store_complete(told.store, KIND_NODE));
+    store_begin(told.store, KIND_NODE);
+    put(&told, "a", "u1", "1", "");
+    put(&told, "b", "u2", "1", "");
+    put(&told, "c", "u3", "1", "");
+    put(&told, "d", "u4", "1", "");
+    store_end(told.store, KIND_NODE, true);
+    assert_true(store_complete(told.store, KIND_NODE));
+    expect(&told, "+a +b +c +d ");
+    store_begin(told.store, KIND_NODE);
+    put(&told, "b", "u2", "1", "");
+    store_keep(told.store, KIND_NODE, STR("c"));
+    store_keep(told.store, KIND_NODE, STR("nobody"));
+    assert_true(store_complete(told.store, KIND_NODE));
+    store_end(told.store, KIND_NODE, true);
+    expect(&told, "-a(u1) -d(u4) ");
+    assert_int_equal(store_count(told.store, KIND_NODE), 2);
+    end(&told);
+}
+
+static void
+test_A08_list_that_began_anew_counts_from_there(void **state)
+{
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    store_begin(told.store, KIND_NODE);
+    put(&told, "a", "u1", "1", "");
+    store_begin(told.store, KIND_NODE);
+    put(&told, "b", "u2", "1", "");
+    store_end(told.store, KIND_NODE, true);
+    expect(&told, "+a +b -a(u1) ");
+    end(&told);
+}
+
+static void
+test_late_delete_leaves_the_successor(void **state)
+{
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    put(&told, "a", "u1", "1", "");
+    put(&told, "a", "u2", "2", "");
+    store_remove(told.store, KIND_NODE, STR("a"), STR("u1"));
+    assert_non_null(store_get(told.store, KIND_NODE, "a"));
+    store_remove(told.store, KIND_NODE, STR("a"), STR("u2"));
+    assert_null(store_get(told.store, KIND_NODE, "a"));
+    store_remove(told.store, KIND_NODE, STR("a"), STR("u2"));
+    expect(&told, "+a /a(u1) -a(u2) ");
+    end(&told);
+}
+
+static void
+test_clear_forgets_one_kind(void **state)
+{
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    store_begin(told.store, KIND_NODE);
+    put(&told, "a", "u1", "1", "");
+    store_end(told.store, KIND_NODE, true);
+    store_clear(told.store, KIND_NODE);
+    assert_int_equal(store_count(told.store, KIND_NODE), 0);
+    assert_false(store_complete(told.store, KIND_NODE));
+    expect(&told, "+a ");
+    end(&told);
+}
+
+static void
+test_record_that_cannot_be_sent_is_refused(void **state)
+{
+    size_t n = 3u << 20;
+    char *large = mem_zalloc(n + 1);
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    memset(large, 'x', n);
+    put(&told, "a", "u1", "1", "");
+    assert_int_equal(put(&told, "a", "u1", "2", large), STORE_REFUSED);
+    assert_true(str_is(store_get(told.store, KIND_NODE, "a")->version, "1"));
+    assert_int_equal(put(&told, "b", "u1", "2", large), STORE_REFUSED);
+    assert_null(store_get(told.store, KIND_NODE, "b"));
+    expect(&told, "+a ");
+    free(large);
+    end(&told);
+}
+
+/* A Node of the usual kind, assigned, costs no more than 1 kB. */
+static void
+test_A22_node_costs_less_than_1_kb(void **state)
+{
+    enum { NODES = 20000 };
+    const char *annotation =
+        "{\"v\":1,\"inventory\":{\"name\":\"demo\",\"uid\":"
+        "\"7f0e6a52-3c1d-4b8e-9f21-0a4c5d6e7f80\"},\"rack\":{\"name\":"
+        "\"demo-nvl72-1-8844eb33b248\",\"uid\":"
+        "\"b775f553-56fd-4f05-b8e9-6c6ba3102feb\"}}";
+    struct pair labels[] = {
+        {STR("beta.kubernetes.io/arch"), STR("arm64")},
+        {STR("beta.kubernetes.io/os"), STR("linux")},
+        {STR("kubernetes.io/arch"), STR("arm64")},
+        {STR("kubernetes.io/hostname"), STR("simulated-node-00001")},
+        {STR("kubernetes.io/os"), STR("linux")},
+        {STR("mokka.nvidia.com/sgpu-node"), STR("true")},
+    };
+    size_t before = mallinfo2().uordblks;
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    for (int i = 0; i < NODES; i++) {
+        char *name = mem_printf("simulated-node-%05d", i);
+        struct record r = {
+            .kind = KIND_NODE,
+            .node = {.meta = {.name = str_of(name),
+                              .uid =
+                                  STR("0b7c1c7e-5a1e-4a57-9a43-0d6f1d0c8e11"),
+                              .version = STR("12345678"),
+                              .labels = {labels, nitems(labels)}},
+                     .annotation = str_of(annotation),
+                     .rivals = STR("")},
+        };
+
+        store_put(told.store, &r, NULL);
+        buf_clear(&told.text);
+        free(name);
+    }
+    assert_true((mallinfo2().uordblks - before) / NODES < 1000);
+    end(&told);
+}
+
+/* --- the way in --- */
+
+static void
+take(struct intake *in, const char *json)
+{
+    json_t *root = json_loads(json, 0, NULL);
+    struct wire_object object = {.json = root};
+
+    intake_put(in, &object);
+    json_decref(root);
+}
+
+#define GOOD(name, version)                                                    \
+    "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u\","                      \
+    "\"resourceVersion\":\"" version "\"}}"
+#define BAD(name)                                                              \
+    "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u\","                      \
+    "\"resourceVersion\":7}}"
+
+static void
+test_H02_bad_object_is_skipped_and_what_was_known_stays(void **state)
+{
+    struct told told;
+    struct intake in;
+
+    (void)state;
+    begin(&told);
+    in = (struct intake){.r = resource_of(KIND_PROFILE), .store = told.store};
+    intake_begin(&in);
+    take(&in, GOOD("a", "1"));
+    take(&in, GOOD("b", "1"));
+    intake_end(&in);
+    intake_begin(&in);
+    take(&in, BAD("a"));
+    take(&in, BAD("new"));
+    intake_end(&in);
+    expect(&told, "+a +b -b(u) ");
+    assert_int_equal(in.bad, 2);
+    end(&told);
+}
+
+/* It may have been any of them. */
+static void
+test_H02_unreadable_object_in_a_list_costs_nobody(void **state)
+{
+    struct err err = {"not JSON"};
+    struct told told;
+    struct intake in;
+
+    (void)state;
+    begin(&told);
+    in = (struct intake){.r = resource_of(KIND_PROFILE), .store = told.store};
+    intake_begin(&in);
+    take(&in, GOOD("a", "1"));
+    intake_end(&in);
+    intake_begin(&in);
+    intake_bad(&in, &err);
+    intake_end(&in);
+    expect(&told, "+a ");
+    intake_begin(&in);
+    intake_end(&in);
+    expect(&told, "-a(u) ");
+    end(&told);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_put_tells_what_changed),
+        cmocka_unit_test(test_body_has_the_newest_version),
+        cmocka_unit_test(test_A14_what_a_list_does_not_name_is_gone),
+        cmocka_unit_test(test_A08_list_that_began_anew_counts_from_there),
+        cmocka_unit_test(test_late_delete_leaves_the_successor),
+        cmocka_unit_test(test_clear_forgets_one_kind),
+        cmocka_unit_test(test_record_that_cannot_be_sent_is_refused),
+        cmocka_unit_test(test_A22_node_costs_less_than_1_kb),
+        cmocka_unit_test(
+            test_H02_bad_object_is_skipped_and_what_was_known_stays),
+        cmocka_unit_test(test_H02_unreadable_object_in_a_list_costs_nobody),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "common/map.h"
+#include "placer/identity.h"
+#include "tests/unit/json_value.h"
+#include "tests/unit/seeded.h"
+
+/* All of 3.2 to 3.5 of a vector. */
+static void
+test_identity_vector(void **state)
+{
+    const json_t *in = json_object_get(*state, "input");
+    const json_t *out = json_object_get(*state, "output");
+    struct str uid = json_str(in, "inventoryUID");
+    struct str group = json_str(in, "rackGroup");
+    uint32_t rack = (uint32_t)json_int(in, "rackIndex");
+    char name[IDENTITY_NAME_MAX];
+    char fabric[IDENTITY_UUID];
+    char clique[IDENTITY_CLIQUE];
+    char uuid[IDENTITY_GPU];
+    char serial[IDENTITY_SERIAL];
+    struct identity_gpus gpus;
+
+    identity_rack_name(json_str(in, "inventoryName"), uid, group, rack, name);
+    identity_fabric(uid, group, rack, fabric);
+    identity_clique(fabric, clique);
+    identity_gpus_init(&gpus, uid, group, rack);
+    identity_gpu(&gpus, (uint32_t)json_int(in, "nodeIndex"),
+                 (uint32_t)json_int(in, "gpuIndex"), uuid, serial);
+    assert_string_equal(name, json_str(out, "rackName").s);
+    assert_string_equal(fabric, json_str(out, "fabricUUID").s);
+    assert_string_equal(clique, json_str(out, "cliqueLabelValue").s);
+    assert_string_equal(uuid, json_str(out, "gpuUUID").s);
+    assert_string_equal(serial, json_str(out, "gpuSerial").s);
+}
+
+static void
+assert_rack_name(const char *inventory, const char *uid, const char *group,
+                 uint32_t rack, const char *readable)
+{
+    char name[IDENTITY_NAME_MAX];
+    size_t n = strlen(readable);
+
+    identity_rack_name(str_of(inventory), str_of(uid), str_of(group), rack,
+                       name);
+    assert_true(strlen(name) <= 63);
+    assert_int_equal(strncmp(name, readable, n), 0);
+    assert_int_equal(strlen(name), n + (n > 0 ? 13 : 12));
+    if (n > 0)
+        assert_int_equal(name[n], '-');
+    assert_int_equal(strspn(name + strlen(name) - 12, "0123456789abcdef"), 12);
+}
+
+/* Lower case, one hyphen for a run, none at the ends. */
+static void
+test_3_5_readable(void **state)
+{
+    (void)state;
+    assert_rack_name("Lab", "u", "Train", 7, "lab-train-7");
+    assert_rack_name("a--b..c", "u", "-g-", 0, "a-b-c-g-0");
+    assert_rack_name("--", "u", "..", 10, "10");
+    assert_rack_name("a_/b", "u", "\xc3\xa4", 4294967295u, "a-b-4294967295");
+}
+
+/* Cut to 50 bytes first, hyphens stripped after; nothing cut at 50. */
+static void
+test_3_5_12_5_cut(void **state)
+{
+    const char *const a49 = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const char *const a46 = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    (void)state;
+    assert_int_equal(strlen(a49), 49);
+    assert_rack_name(a49, "u", "group", 1, a49);
+    assert_rack_name(a46, "u", "g", 1,
+                     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-g-1");
+    assert_rack_name(a46, "u", "g", 12,
+                     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-g-1");
+}
+
+/* The suffix hashes UID, group and index, not the inventory's name (nor kind or
+ * version). Lookalikes differ by it. */
+static void
+test_3_5_12_2_suffix(void **state)
+{
+    char one[IDENTITY_NAME_MAX];
+    char two[IDENTITY_NAME_MAX];
+
+    (void)state;
+    identity_rack_name(STR("a.b"), STR("u1"), STR("g"), 0, one);
+    identity_rack_name(STR("a-b"), STR("u2"), STR("g"), 0, two);
+    assert_memory_equal(one, two, strlen("a-b-g-0-"));
+    assert_string_not_equal(one, two);
+    identity_rack_name(STR("a-b"), STR("u1"), STR("g"), 0, two);
+    assert_string_equal(one, two);
+    /* Lengths are in the hash: "u" "1g" is not "u1" "g". */
+    identity_rack_name(STR("x"), STR("u"), STR("1g"), 0, two);
+    assert_string_not_equal(one + strlen(one) - 12, two + strlen(two) - 12);
+}
+
+/* Lengths in names are bytes, not characters. */
+static void
+test_3_1_12_4_bytes(void **state)
+{
+    char fabric[IDENTITY_UUID];
+
+    (void)state;
+    /* V5("mokka-identity-v1" LP("fabric") LP("\xc3\xbc") LP("g") U32(0)). */
+    identity_fabric(STR("\xc3\xbc"), STR("g"), 0, fabric);
+    assert_string_equal(fabric, "79cabab3-d537-5577-b4e8-36a2c27e4072");
+}
+
+/* Version and variant are in every identity, also before the serial is read. */
+static void
+test_3_3_12_3_bits(void **state)
+{
+    struct seeded s = seeded_start("test_3_3_12_3_bits");
+
+    (void)state;
+    for (int i = 0; i < seeded_rounds(2000); i++) {
+        struct identity_gpus gpus;
+        char uuid[IDENTITY_GPU];
+        char serial[IDENTITY_SERIAL];
+        uint64_t number;
+
+        identity_gpus_init(&gpus, STR("u"), STR("g"),
+                           (uint32_t)seeded_next(&s));
+        identity_gpu(&gpus, (uint32_t)seeded_below(&s, 1024),
+                     (uint32_t)seeded_below(&s, 64), uuid, serial);
+        assert_int_equal(strlen(uuid), 40);
+        assert_int_equal(uuid[18], '5');
+        assert_non_null(strchr("89ab", uuid[23]));
+        assert_int_equal(strlen(serial), 20);
+        number = strtoull(serial, NULL, 10);
+        assert_int_equal(number >> 12 & 15, 5);
+    }
+}
+
+/* No two GPUs of a rack are alike, nor is a GPU that of another coordinate. */
+static void
+test_3_4_distinct(void **state)
+{
+    struct map seen = {0};
+    char(*texts)[IDENTITY_GPU] = mem_zalloc(2 * 3 * 4 * sizeof(*texts));
+    char serial[IDENTITY_SERIAL];
+    size_t n = 0;
+
+    (void)state;
+    for (uint32_t rack = 0; rack < 2; rack++) {
+        struct identity_gpus gpus;
+
+        identity_gpus_init(&gpus, STR("u"), STR("g"), rack);
+        for (uint32_t i = 0; i < 12; i++, n++) {
+            identity_gpu(&gpus, i / 4, i % 4, texts[n], serial);
+            assert_null(map_put(&seen, texts[n], texts));
+        }
+    }
+    map_fini(&seen);
+    free(texts);
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_3_5_readable),
+        cmocka_unit_test(test_3_5_12_5_cut),
+        cmocka_unit_test(test_3_5_12_2_suffix),
+        cmocka_unit_test(test_3_1_12_4_bytes),
+        cmocka_unit_test(test_3_3_12_3_bits),
+        cmocka_unit_test(test_3_4_distinct),
+    };
+    struct test_table table = {.count = 0};
+
+    add_vectors(&table, "identity.json", "identity", "test_3_2_3_4_3_5_",
+                test_identity_vector);
+    add_tests(&table, tests, nitems(tests));
+    return run_table(&table, "placer identity");
+}
