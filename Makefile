@@ -3,7 +3,7 @@
 
 build:
 	@deploy/local/packages
-	@cmake --preset release >/dev/null && cmake --build --preset release
+	@cmake --preset release >/dev/null && cmake --build --preset release --target programs
 
 demo:
 	@deploy/local/demo

@@ -228,7 +228,7 @@ read_once(struct chan *chan)
         end(chan, n == 0 || errno == ECONNRESET ? NULL : strerror(errno));
         return false;
     }
-    if (deliver_all(chan, &err) != 0) {
+    if (deliver_all(chan, &err) != 0 && !chan->freed) {
         end(chan, err.text);
         return false;
     }

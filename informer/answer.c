@@ -20,7 +20,7 @@ answer_meaning(const struct kube_status *status)
     return WATCH_GARBLED;
 }
 
-/* Adds what to do to a line that says what happened, if it is known. */
+/* Adds what to do about a refusal that names nothing to do itself. */
 static void
 add_remedy(const struct resource_row *r, const char *verb, int status,
            struct err *line)
@@ -28,10 +28,7 @@ add_remedy(const struct resource_row *r, const char *verb, int status,
     char name[RESOURCE_NAME];
     struct err what = *line;
 
-    if (status == 401)
-        err_set(line, "%.400s (check the token or client certificate)",
-                what.text);
-    else if (status == 403)
+    if (status == 403)
         err_set(line, "%.330s (grant %s on %s to this identity)", what.text,
                 verb, resource_name(r, name));
 }

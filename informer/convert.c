@@ -12,7 +12,7 @@
 static json_t *
 walkable(const json_t *value)
 {
-    return (json_t *)(uintptr_t)value;
+    return (json_t *)value;
 }
 
 static size_t

@@ -60,7 +60,8 @@ add_reason(const struct informer *in, unsigned kind, struct buf *line)
         err_set(&listing, "%s: listing", resource_of(kind)->plural);
         reason = listing.text;
     }
-    if (memmem(buf_bytes(line), line->len, reason, strlen(reason)) != NULL)
+    if (line->len > 0 &&
+        memmem(buf_bytes(line), line->len, reason, strlen(reason)) != NULL)
         return;
     buf_printf(line, "%s%s", line->len > 0 ? "; " : "", reason);
 }
@@ -275,8 +276,10 @@ configure(void *state, struct worker *w, struct err *err)
     if (kube_config_load(&in->config, worker_option(w, "kubeconfig"), err) != 0)
         return -1;
     in->client = kube_client_new(base, &in->config, err);
-    if (in->client == NULL)
+    if (in->client == NULL) {
+        kube_config_fini(&in->config);
         return -1;
+    }
     in->store = store_new(on_touched, in);
     in->feed = feed_new(in->store, &link);
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
@@ -302,10 +305,12 @@ start(void *state, struct err *err)
 }
 
 static void
-stop(void *state)
+fini(void *state)
 {
     struct informer *in = state;
 
+    if (in->worker == NULL)
+        return;
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
         source_free(in->sources[kind]);
     kube_client_free(in->client);
@@ -315,7 +320,6 @@ stop(void *state)
     free(in->reason);
     event_free(in->turn);
     event_free(in->facts);
-    worker_bye(in->worker);
 }
 
 static const struct worker_handler handlers[] = {
@@ -330,7 +334,7 @@ static const struct worker_ops ops = {
     .start = start,
     .unlinked = on_unlinked,
     .room = on_room,
-    .stop = stop,
+    .fini = fini,
 };
 
 int

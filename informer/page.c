@@ -20,13 +20,14 @@ on_json(void *arg, struct str text)
 {
     struct page *page = arg;
     struct err err;
-    struct wire_object object = {.json = kube_json_parse(text, &err)};
+    json_t *root = kube_json_parse(text, &err);
+    struct wire_object object = {.json = root};
 
-    if (object.json == NULL)
+    if (root == NULL)
         page->calls.bad(page->calls.arg, &err);
     else
         page->calls.object(page->calls.arg, &object);
-    json_decref((json_t *)(uintptr_t)object.json);
+    json_decref(root);
 }
 
 static void

@@ -99,7 +99,7 @@ element(struct reader *r, const char *path, const json_t *value)
 struct pairs
 reader_pairs(struct reader *r, const char *path)
 {
-    json_t *object = (json_t *)(uintptr_t)reader_object(r, path);
+    json_t *object = (json_t *)reader_object(r, path);
     struct pair *items =
         arena_alloc(r->arena, json_object_size(object) * sizeof(*items));
     size_t count = 0;

@@ -11,13 +11,13 @@
 enum encoding { ENCODING_JSON, ENCODING_META };
 
 struct resource_row {
-    enum object_kind kind;
     const char *group, *version, *plural;
     const char *label, *value; /* the selector; label "": everything */
+    extract_fn *extract;
+    enum object_kind kind;
     enum encoding encoding;
     int page;
     bool echo;
-    extract_fn *extract;
 };
 
 const struct resource_row *resource_of(enum object_kind kind);

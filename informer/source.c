@@ -66,6 +66,14 @@ set_well(struct source *s)
     log_info("resource is back", F_STR("resource", s->r->plural));
 }
 
+/* No trouble: a version expires now and then. */
+static void
+log_expired(const struct source *s, const struct err *line)
+{
+    log_info("version expired, listing again", F_STR("resource", s->r->plural),
+             F_STR("reason", line->text));
+}
+
 /* --- the answers --- */
 
 static void
@@ -149,7 +157,10 @@ fail(struct source *s, const char *verb, const struct kube_response *response)
     }
     answer_explain(s->r, verb, response, &line);
     kube_status_fini(&status);
-    set_waiting(s, &line);
+    if (event.type == WATCH_EXPIRED)
+        log_expired(s, &line);
+    else
+        set_waiting(s, &line);
     step(s, event);
 }
 
@@ -201,8 +212,7 @@ read_error(struct source *s, const struct kube_status *status)
 
     answer_explain_event(s->r, status, &line);
     if (event.type == WATCH_EXPIRED)
-        log_info("watch expired", F_STR("resource", s->r->plural),
-                 F_STR("reason", status->message));
+        log_expired(s, &line);
     else
         set_waiting(s, &line);
     return event;

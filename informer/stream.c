@@ -130,7 +130,7 @@ next_line(struct stream *stream, struct str *line, struct err *err)
 static enum stream_found
 next_json(struct stream *stream, struct stream_event *event, struct err *err)
 {
-    struct str line;
+    struct str line = STR("");
     int rc = next_line(stream, &line, err);
 
     if (rc <= 0)

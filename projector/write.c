@@ -46,6 +46,7 @@ struct writer {
     bool stopping;
     uint64_t writes[ACTION_COUNT];
     uint64_t retries;
+    bool said_away; /* and no answer came since */
     struct err trouble[ACTION_COUNT];
 };
 
@@ -122,7 +123,8 @@ finish(struct job *job, const struct answer *given)
     struct reply reply;
 
     /* While the server is away, one line says it for all. */
-    known |= answer.server && window_refusals(&w->window) > 1;
+    known |= answer.server && w->said_away;
+    w->said_away |= answer.server;
     if (answer.verdict == VERDICT_FAILED)
         w->retries++;
     say_answer(task_facts(job->task), &answer, known);
@@ -152,7 +154,10 @@ note_answer(struct writer *w, const struct window_answer *answer)
     int64_t now = clock_now();
 
     window_answered(&w->window, answer, now);
-    if (was_away && window_refusals(&w->window) == 0)
+    if (window_refusals(&w->window) > 0)
+        return;
+    w->said_away = false;
+    if (was_away)
         intents_hurry(w->setup.intents, now);
 }
 

@@ -81,8 +81,6 @@ start(void *state, struct err *err)
     web->http = http_new(worker_base(web->worker), fd, &ops, web, err);
     if (web->http == NULL)
         return -1;
-    log_info("HTTP listening",
-             F_STR("addr", worker_option(web->worker, "listen-addr")));
     worker_report(web->worker, true, "", NULL);
     return 0;
 }

@@ -67,7 +67,7 @@ struct json_value {
     const struct value *root; /* NULL for JSON null */
 };
 
-static void UNUSED
+static UNUSED void
 json_value_init(struct json_value *v, const json_t *json)
 {
     struct err err;
@@ -82,7 +82,7 @@ json_value_init(struct json_value *v, const json_t *json)
     v->root = unpacked_root(v->unpacked);
 }
 
-static void UNUSED
+static UNUSED void
 json_value_fini(struct json_value *v)
 {
     unpacked_free(v->unpacked);
@@ -90,7 +90,7 @@ json_value_fini(struct json_value *v)
     *v = (struct json_value){0};
 }
 
-static json_t *UNUSED
+static UNUSED json_t *
 json_text(const char *text)
 {
     json_error_t error;
@@ -102,7 +102,7 @@ json_text(const char *text)
 }
 
 /* Of the JSON text. */
-static void UNUSED
+static UNUSED void
 json_value_parse(struct json_value *v, const char *text)
 {
     json_t *json = json_text(text);
@@ -111,7 +111,7 @@ json_value_parse(struct json_value *v, const char *text)
     json_decref(json);
 }
 
-static struct str UNUSED
+static UNUSED struct str
 json_str(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -126,7 +126,7 @@ json_int(const json_t *object, const char *key)
 }
 
 /* The member at a path such as "a.b.2.c" (a number is an item of a list). */
-static json_t *UNUSED
+static UNUSED json_t *
 json_at(json_t *root, const char *path)
 {
     char *copy = mem_strdup(path);
@@ -134,15 +134,16 @@ json_at(json_t *root, const char *path)
     const char *part;
 
     while (root != NULL && (part = strsep(&rest, ".")) != NULL)
-        root = json_is_array(root) ? json_array_get(root, strtoul(part, NULL, 10))
-                                   : json_object_get(root, part);
+        root = json_is_array(root)
+                   ? json_array_get(root, strtoul(part, NULL, 10))
+                   : json_object_get(root, part);
     free(copy);
     return root;
 }
 
 /* Sets the member at a path (which must be there up to it), takes over json;
  * NULL removes it. */
-static void UNUSED
+static UNUSED void
 json_put(json_t *root, const char *path, json_t *json)
 {
     char *parent = mem_strdup(path);
@@ -158,15 +159,15 @@ json_put(json_t *root, const char *path, json_t *json)
     if (json == NULL)
         assert_int_equal(json_object_del(at, last), 0);
     else if (json_is_array(at))
-        assert_int_equal(
-            json_array_set_new(at, strtoul(last, NULL, 10), json), 0);
+        assert_int_equal(json_array_set_new(at, strtoul(last, NULL, 10), json),
+                         0);
     else
         assert_int_equal(json_object_set_new(at, last, json), 0);
     free(parent);
 }
 
 /* A vector file's list; the caller decrefs it. */
-static json_t *UNUSED
+static UNUSED json_t *
 vectors_load(const char *file)
 {
     const char *dir = getenv("TEST_VECTORS");
@@ -184,7 +185,7 @@ vectors_load(const char *file)
 }
 
 /* A copy of the input's member at the key of the vector with that id. */
-static json_t *UNUSED
+static UNUSED json_t *
 vector_input(const char *file, const char *id, const char *key)
 {
     json_t *vectors = vectors_load(file);
@@ -192,10 +193,9 @@ vector_input(const char *file, const char *id, const char *key)
     json_t *vector;
     size_t i;
 
-    json_array_foreach (vectors, i, vector)
-        if (str_is(json_str(vector, "id"), id))
-            found = json_deep_copy(
-                json_object_get(json_object_get(vector, "input"), key));
+    json_array_foreach(vectors, i,
+                       vector) if (str_is(json_str(vector, "id"), id)) found =
+        json_deep_copy(json_object_get(json_object_get(vector, "input"), key));
     json_decref(vectors);
     if (found == NULL)
         fatal("no %s in %s of %s", key, id, file);
@@ -209,7 +209,7 @@ struct test_table {
     json_t *vectors; /* kept alive */
 };
 
-static void UNUSED
+static UNUSED void
 add_tests(struct test_table *table, const struct CMUnitTest *tests,
           size_t count)
 {
@@ -222,7 +222,7 @@ add_tests(struct test_table *table, const struct CMUnitTest *tests,
  * name is prefix and the vector's id, '_' for '-'.  One vector, of a later
  * form of the API, is left out.
  */
-static void UNUSED
+static UNUSED void
 add_vectors(struct test_table *table, const char *file, const char *type,
             const char *prefix, CMUnitTestFunction test)
 {
@@ -252,7 +252,7 @@ add_vectors(struct test_table *table, const char *file, const char *type,
 }
 
 /* Runs the table and gives back what it holds; what main returns. */
-static int UNUSED
+static UNUSED int
 run_table(struct test_table *table, const char *group)
 {
     int failed =

@@ -5,14 +5,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/map.h"
 #include "common/mem.h"
+#include "tests/unit/seeded.h"
 
 static void
 test_empty(void **state)
@@ -199,18 +198,16 @@ test_random_operations_against_a_list(void **state)
     static char values[1000];
     struct naive naive = {.count = 0};
     struct map map = {0};
-    unsigned seed;
+    struct seeded s = seeded_start("map");
+    int rounds = seeded_rounds(30000);
 
     (void)state;
-    assert_int_equal(getrandom(&seed, sizeof(seed), 0), sizeof(seed));
-    printf("seed %u\n", seed);
-    srandom(seed);
     for (size_t i = 0; i < KEYS; i++)
         snprintf(keys[i], sizeof(keys[i]), "k%zu", i * i);
-    for (int i = 0; i < 30000; i++) {
-        const char *key = keys[(size_t)random() % KEYS];
-        char *value = &values[(size_t)random() % sizeof(values)];
-        long what = random() % 100;
+    for (int i = 0; i < rounds; i++) {
+        const char *key = keys[seeded_below(&s, KEYS)];
+        char *value = &values[seeded_below(&s, sizeof(values))];
+        int what = seeded_below(&s, 100);
         const struct pair *pair;
 
         if (what < (i / 3000 % 2 == 0 ? 60 : 20)) {

@@ -5,8 +5,6 @@
  * servers that refuse, stopped, killed and restarted processes, clocks that
  * disagree and run at different speeds, other hands on the Lease.  There must
  * never be two that hold a term at one moment; and once all is well, one must.
- *
- * MOKKA_SEED=N replays one run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,11 +17,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "supervisor/elector/election.h"
+#include "tests/unit/seeded.h"
 
 #define CANDIDATES 3
 #define REQUESTS 64
@@ -72,7 +70,8 @@ struct candidate {
 };
 
 struct world {
-    uint64_t seed, state;
+    int run;
+    struct seeded chance;
     int64_t now; /* true time */
     bool trouble;
     bool exists;
@@ -84,26 +83,17 @@ struct world {
     unsigned serial, terms;
 };
 
-static uint64_t
-draw(struct world *w)
-{
-    uint64_t z = (w->state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static int64_t
 between(struct world *w, int64_t low, int64_t high)
 {
-    return low + (int64_t)(draw(w) % (uint64_t)(high - low + 1));
+    return low +
+           (int64_t)(seeded_next(&w->chance) % (uint64_t)(high - low + 1));
 }
 
 static bool
 chance(struct world *w, int percent)
 {
-    return between(w, 0, 99) < percent;
+    return seeded_below(&w->chance, 100) < percent;
 }
 
 static int64_t
@@ -133,7 +123,7 @@ check_one_leader(const struct world *w)
     for (int i = 0; i < CANDIDATES; i++)
         leaders += leads(w, &w->candidates[i]);
     if (leaders > 1)
-        fail_msg("seed %" PRIu64 ": %d leaders at %.3f s", w->seed, leaders,
+        fail_msg("run %d: %d leaders at %.3f s", w->run, leaders,
                  (double)w->now / 1e9);
 }
 
@@ -214,7 +204,8 @@ moment_of(struct world *w, const struct candidate *c)
     return (struct election_moment){
         .now = local(c, w->now),
         .wall = w->now + c->wall,
-        .chance = (double)(draw(w) >> 11) / (double)(UINT64_C(1) << 53),
+        .chance = (double)(seeded_next(&w->chance) >> 11) /
+                  (double)(UINT64_C(1) << 53),
     };
 }
 
@@ -432,9 +423,9 @@ run_until(struct world *w, int64_t end)
 }
 
 static void
-begin(struct world *w, uint64_t seed)
+begin(struct world *w, int number, uint64_t seed)
 {
-    *w = (struct world){.seed = seed, .state = seed, .version = 1};
+    *w = (struct world){.run = number, .chance = {seed}, .version = 1};
     for (int i = 0; i < CANDIDATES; i++) {
         struct candidate *c = &w->candidates[i];
 
@@ -446,12 +437,12 @@ begin(struct world *w, uint64_t seed)
 }
 
 static unsigned
-run(uint64_t seed)
+run(int number, uint64_t seed)
 {
     static struct world w;
     int leaders = 0;
 
-    begin(&w, seed);
+    begin(&w, number, seed);
     w.trouble = true;
     run_until(&w, TROUBLE);
     w.trouble = false;
@@ -461,28 +452,22 @@ run(uint64_t seed)
         election_free(w.candidates[i].election);
     }
     if (leaders != 1)
-        fail_msg("seed %" PRIu64 ": %d leaders in the end", seed, leaders);
+        fail_msg("run %d: %d leaders in the end", number, leaders);
     return w.terms;
 }
 
 static void
 test_never_two_leaders_and_one_in_the_end(void **state)
 {
-    const char *given = getenv("MOKKA_SEED");
-    uint64_t seed = 0;
+    struct seeded first = seeded_start("election");
+    int runs = seeded_rounds(RUNS);
     unsigned terms = 0;
 
     (void)state;
-    if (given != NULL) {
-        run(strtoull(given, NULL, 10));
-        return;
-    }
-    assert_int_equal(getrandom(&seed, sizeof(seed), 0), sizeof(seed));
-    printf("seeds from %" PRIu64 "\n", seed);
-    for (uint64_t i = 0; i < RUNS; i++)
-        terms += run(seed + i);
-    printf("%u terms in %d runs\n", terms, RUNS);
-    assert_true(terms > RUNS);
+    for (int i = 0; i < runs; i++)
+        terms += run(i, seeded_next(&first));
+    printf("%u terms in %d runs\n", terms, runs);
+    assert_true(terms > (unsigned)runs);
 }
 
 int

@@ -282,31 +282,69 @@ updating_a_rack(void **state)
 #undef PUT
 }
 
+/* A rack of version 5, with our finalizer and a bound slot. */
+#define STANDING                                                               \
+    "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"5\","                  \
+    "\"finalizers\":[\"x\",\"mokka.nvidia.com/rack-cleanup\"]},"               \
+    "\"spec\":{\"nodes\":[{\"index\":0,\"nodeRef\":{\"name\":\"n\"}}]}}"
+#define EMPTY(version)                                                         \
+    "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"" version              \
+    "\"},\"spec\":{\"nodes\":[{\"index\":0}]}}"
+
 static void
 deleting_a_rack(void **state)
 {
+#define READ "GET " RACKS "/r"
+#define PUT "PUT " RACKS "/r" MANAGER
 #define DELETE "DELETE " RACKS "/r"
     static const struct {
         const char *version;
-        struct exchange x[2];
+        struct exchange x[4];
         struct ending ending;
     } rows[] = {
-        /* Gone at once: after the version deleted. */
-        {"41", {{DELETE, 200, STATUS("", "")}}, DONE("42")},
-        {"1999", {{DELETE, 200, STATUS("", "")}}, DONE("2000")},
-        {"99", {{DELETE, 200, ""}}, DONE("100")},
-        /* A finalizer keeps it. */
-        {"5", {{DELETE, 200, OBJECT}}, DONE("9")},
-        {"5", {{DELETE, 202, OBJECT}}, DONE("9")},
-        {"5", {{DELETE, 404, STATUS("NotFound", "")}}, ENDS(GONE)},
-        {"5", {{DELETE, 409, CONFLICT}}, ENDS(STALE)},
-        {"5", {{DELETE, 500, ""}}, FAILS},
-        {"5", {{DELETE, 0, ""}}, FAILS},
+        /* Slots and finalizer first; gone after the version deleted. */
+        {"5",
+         {{READ, 200, STANDING},
+          {PUT, 200, OBJECT},
+          {DELETE, 200, STATUS("", "")}},
+         DONE("10")},
+        /* Nothing to take off. */
+        {"41",
+         {{READ, 200, EMPTY("41")}, {DELETE, 200, STATUS("", "")}},
+         DONE("42")},
+        {"1999",
+         {{READ, 200, EMPTY("1999")}, {DELETE, 200, STATUS("", "")}},
+         DONE("2000")},
+        {"99", {{READ, 200, EMPTY("99")}, {DELETE, 200, ""}}, DONE("100")},
+        /* Somebody's finalizer keeps it. */
+        {"5", {{READ, 200, EMPTY("5")}, {DELETE, 200, OBJECT}}, DONE("9")},
+        {"5", {{READ, 200, EMPTY("5")}, {DELETE, 202, OBJECT}}, DONE("9")},
+        /* Ours was the last one. */
+        {"5",
+         {{READ, 200, STANDING}, {PUT, 200, OBJECT}, {DELETE, 404, ""}},
+         DONE("10")},
+        {"5", {{READ, 200, STANDING}, {PUT, 404, ""}}, DONE("6")},
+        /* Not what its author saw. */
+        {"4",
+         {{READ, 200, STANDING}},
+         {VERDICT_ENDED, OUTCOME_STALE, "5", "changed"}},
+        {"5", {{READ, 200, STANDING}, {PUT, 409, CONFLICT}}, ENDS(STALE)},
+        {"5", {{READ, 200, EMPTY("5")}, {DELETE, 409, CONFLICT}}, ENDS(STALE)},
+        {"5", {{READ, 404, STATUS("NotFound", "")}}, ENDS(GONE)},
+        {"5", {{READ, 200, OWNED("a", "b", "c")}}, ENDS(GONE)},
+        {"5", {{READ, 200, "junk"}}, FAILS},
+        {"5", {{READ, 0, ""}}, FAILS},
+        {"5", {{READ, 200, STANDING}, {PUT, 500, ""}}, FAILS},
+        {"5", {{READ, 200, STANDING}, {PUT, 200, "junk"}}, FAILS},
+        {"5", {{READ, 200, EMPTY("5")}, {DELETE, 500, ""}}, FAILS},
+        {"5", {{READ, 200, EMPTY("5")}, {DELETE, 0, ""}}, FAILS},
     };
 
     (void)state;
     for (size_t i = 0; i < nitems(rows); i++)
         check(deletion(rows[i].version), rows[i].x, &rows[i].ending);
+#undef READ
+#undef PUT
 }
 
 #define LIVE(more)                                                             \
