@@ -6,17 +6,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+/* One write, so that the line stays whole among those of other processes. */
 void
 fatal(const char *fmt, ...)
 {
+    static const char head[] = "fatal: ";
+    char line[512];
+    size_t used = sizeof(head) - 1;
     va_list ap;
 
-    fputs("fatal: ", stderr);
+    memcpy(line, head, used);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    vsnprintf(line + used, sizeof(line) - used - 1, fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    used = strlen(line);
+    line[used++] = '\n';
+    if (write(STDERR_FILENO, line, used) < 0)
+        line[0] = '\0'; /* nobody reads it; abort says enough */
     abort();
 }
 

@@ -9,11 +9,22 @@
 #include "common/mem.h"
 
 static const struct resource_row rows[KIND_COUNT] = {
-#define RESOURCE(kind, group, version, plural, label, value, encoding, page,   \
-                 echo, extract)                                                \
-    [KIND_##                                                                   \
-        kind] = {KIND_##kind,         group, version, plural, label, value,    \
-                 ENCODING_##encoding, page,  echo,    extract},
+/* clang-format off */
+#define RESOURCE(KIND, GROUP, VERSION, PLURAL, LABEL, VALUE, ENCODING, PAGE,   \
+                 ECHO, EXTRACT)                                                \
+    [KIND_##KIND] = {                                                          \
+        .group = (GROUP),                                                      \
+        .version = (VERSION),                                                  \
+        .plural = (PLURAL),                                                    \
+        .label = (LABEL),                                                      \
+        .value = (VALUE),                                                      \
+        .extract = (EXTRACT),                                                  \
+        .kind = KIND_##KIND,                                                   \
+        .encoding = ENCODING_##ENCODING,                                       \
+        .page = (PAGE),                                                        \
+        .echo = (ECHO),                                                        \
+    },
+/* clang-format on */
 #include "informer/resources.def"
 };
 

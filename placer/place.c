@@ -35,49 +35,17 @@
  */
 #include "placer/place.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/arena.h"
-#include "common/map.h"
 #include "common/mem.h"
 #include "placer/names.h"
+#include "placer/place_work.h"
 
 #define NONE UINT32_MAX /* the end of a chain of bindings */
 
 struct place_lists {
     struct arena arena;
-};
-
-/* A group, and where its search for free coordinates stands. */
-struct group {
-    const struct place_group *in;
-    size_t cursor, end; /* its bindings not passed yet */
-    int64_t rack, slot; /* the next coordinate to look at */
-    struct place_assigned *assigned;
-    size_t assigned_count, assigned_room;
-};
-
-/* A Node uid that is known or bound. */
-struct node {
-    const struct place_node *in; /* NULL: gone */
-    uint32_t bindings;
-    uint32_t first, last; /* of them, a chain */
-    bool retained;
-};
-
-struct work {
-    struct group *groups; /* by key */
-    size_t group_count;
-    struct node *nodes; /* in the order of serving; behind them those gone */
-    size_t node_count, gone;
-    const struct place_binding **bindings; /* by coordinate */
-    uint32_t *next;                        /* of the same Node */
-    size_t binding_count;
-    struct map by_uid;         /* to struct node */
-    struct group **candidates; /* of the Node looked at */
-    size_t conflict_room;
-    struct place_plan *plan;
 };
 
 const char *
@@ -98,92 +66,24 @@ place_eligible(bool terminating, struct pairs labels)
     return value != NULL && str_is(*value, "true");
 }
 
-/* Orders. */
-
-static int
-cmp_int(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int
-cmp_key(struct object_ref a, struct str a_group, struct object_ref b,
-        struct str b_group)
-{
-    int order = str_cmp(a.name, b.name);
-
-    if (order == 0)
-        order = str_cmp(a.uid, b.uid);
-    return order != 0 ? order : str_cmp(a_group, b_group);
-}
-
-static int
-cmp_group(const void *a, const void *b)
-{
-    const struct group *x = a;
-    const struct group *y = b;
-
-    return cmp_key(x->in->inventory, x->in->id, y->in->inventory, y->in->id);
-}
-
-int
-place_node_cmp(const struct place_node *a, const struct place_node *b)
-{
-    int order = cmp_int(a->created, b->created);
-
-    if (order == 0)
-        order = str_cmp(a->name, b->name);
-    return order != 0 ? order : str_cmp(a->uid, b->uid);
-}
-
-static int
-cmp_node(const void *a, const void *b)
-{
-    const struct node *x = a;
-    const struct node *y = b;
-
-    return place_node_cmp(x->in, y->in);
-}
-
-/* Group key, rack, slot. */
-static int
-cmp_coordinate(const struct place_binding *a, const struct place_binding *b)
-{
-    int order = cmp_key(a->inventory, a->group, b->inventory, b->group);
-
-    if (order == 0)
-        order = cmp_int(a->rack, b->rack);
-    return order != 0 ? order : cmp_int(a->slot, b->slot);
-}
-
-static int
-cmp_binding(const void *a, const void *b)
-{
-    const struct place_binding *const *x = a;
-    const struct place_binding *const *y = b;
-    int order = cmp_coordinate(*x, *y);
-
-    if (order == 0)
-        order = str_cmp((*x)->node.uid, (*y)->node.uid);
-    return order != 0 ? order : (*x)->stray - (*y)->stray;
-}
-
 static int
 cmp_released(const void *a, const void *b)
 {
     const struct place_released *x = a;
     const struct place_released *y = b;
-    int order = cmp_coordinate(x->binding, y->binding);
+    int order = place_coordinate_cmp(x->binding, y->binding);
 
     if (order == 0)
         order = str_cmp(x->binding->node.uid, y->binding->node.uid);
-    return order != 0 ? order : cmp_int(x->reason, y->reason);
+    if (order == 0)
+        order = place_int_cmp(x->reason, y->reason);
+    return order != 0 ? order : place_rest_cmp(x->binding, y->binding);
 }
 
 static int
-cmp_to_group(const struct place_binding *b, const struct group *g)
+cmp_to_group(const struct place_binding *b, const struct place_work_group *g)
 {
-    return cmp_key(b->inventory, b->group, g->in->inventory, g->in->id);
+    return place_key_cmp(b->inventory, b->group, g->in->inventory, g->in->id);
 }
 
 /* A Node that is gone counts as the oldest. */
@@ -192,129 +92,32 @@ cmp_conflict(const void *a, const void *b)
 {
     const struct place_conflict *x = a;
     const struct place_conflict *y = b;
-    int order = cmp_int(x->node == NULL ? INT64_MIN : x->node->created,
-                        y->node == NULL ? INT64_MIN : y->node->created);
+    int order = place_int_cmp(x->node == NULL ? INT64_MIN : x->node->created,
+                              y->node == NULL ? INT64_MIN : y->node->created);
 
     if (order == 0)
         order = str_cmp(x->ref.name, y->ref.name);
     if (order == 0)
         order = str_cmp(x->ref.uid, y->ref.uid);
-    return order != 0 ? order : cmp_int(x->kind, y->kind);
-}
-
-/* Sorts what is often sorted already. */
-static void
-sort(void *items, size_t count, size_t size,
-     int (*cmp)(const void *, const void *))
-{
-    const char *item = items;
-
-    for (size_t i = 1; i < count; i++)
-        if (cmp(item + (i - 1) * size, item + i * size) > 0) {
-            qsort(items, count, size, cmp);
-            return;
-        }
-}
-
-/* Input: sorted, checked, joined. */
-
-static int
-load_groups(struct work *w, const struct place_input *in, struct err *err)
-{
-    for (size_t i = 0; i < in->group_count; i++) {
-        const struct place_group *g = &in->groups[i];
-
-        if (g->inventory.name.n == 0 || g->inventory.uid.n == 0 || g->id.n == 0)
-            return err_set(err, "a group without inventory name, uid or id");
-        if (g->racks < 0 || g->nodes_per_rack < 0 || g->racks > INT32_MAX ||
-            g->nodes_per_rack > INT32_MAX)
-            return err_set(
-                err, "group %.*s/%.*s: %" PRId64 " racks of %" PRId64 " Nodes",
-                (int)g->inventory.name.n, g->inventory.name.s, (int)g->id.n,
-                g->id.s, g->racks, g->nodes_per_rack);
-        w->groups[w->group_count++] = (struct group){.in = g};
-    }
-    sort(w->groups, w->group_count, sizeof(*w->groups), cmp_group);
-    for (size_t i = 1; i < w->group_count; i++)
-        if (cmp_group(&w->groups[i - 1], &w->groups[i]) == 0)
-            return err_set(err, "group %.*s/%.*s occurs twice",
-                           (int)w->groups[i].in->inventory.name.n,
-                           w->groups[i].in->inventory.name.s,
-                           (int)w->groups[i].in->id.n, w->groups[i].in->id.s);
-    return 0;
-}
-
-static int
-load_nodes(struct work *w, const struct place_input *in, struct err *err)
-{
-    for (size_t i = 0; i < in->node_count; i++) {
-        const struct place_node *n = &in->nodes[i];
-
-        if (n->name.n == 0 || n->uid.n == 0)
-            return err_set(err, "a Node without name or uid");
-        w->nodes[w->node_count++] = (struct node){.in = n};
-    }
-    sort(w->nodes, w->node_count, sizeof(*w->nodes), cmp_node);
-    for (size_t i = 0; i < w->node_count; i++)
-        if (map_put(&w->by_uid, w->nodes[i].in->uid.s, &w->nodes[i]) != NULL)
-            return err_set(err, "two Nodes have the uid %s",
-                           w->nodes[i].in->uid.s);
-    return 0;
-}
-
-static int
-binding_err(struct err *err, const struct place_binding *b, const char *wrong)
-{
-    return err_set(
-        err, "binding of %.*s/%.*s, rack %" PRId64 ", node %" PRId64 ": %s",
-        (int)b->inventory.name.n, b->inventory.name.s, (int)b->group.n,
-        b->group.s, b->rack, b->slot, wrong);
-}
-
-static int
-check_binding(const struct place_binding *b, struct err *err)
-{
-    if (b->inventory.name.n == 0 || b->inventory.uid.n == 0 || b->group.n == 0)
-        return binding_err(err, b, "no inventory name, uid or group");
-    if (b->node.name.n == 0 || b->node.uid.n == 0)
-        return binding_err(err, b, "no Node name or uid");
-    if (!b->stray && (b->rack < 0 || b->slot < 0))
-        return binding_err(err, b, "a negative coordinate");
-    return 0;
-}
-
-/* Two bindings of one coordinate. Strays between them have none. */
-static int
-check_coordinates(const struct work *w, struct err *err)
-{
-    const struct place_binding *before = NULL;
-
-    for (size_t i = 0; i < w->binding_count; i++) {
-        if (w->bindings[i]->stray)
-            continue;
-        if (before != NULL && cmp_coordinate(before, w->bindings[i]) == 0)
-            return binding_err(err, before, "bound twice");
-        before = w->bindings[i];
-    }
-    return 0;
+    return order != 0 ? order : place_int_cmp(x->kind, y->kind);
 }
 
 /* The Node of a binding's uid, made up if it is gone. */
-static struct node *
-node_of(struct work *w, const struct place_binding *b)
+static struct place_work_node *
+node_of(struct place_work *w, const struct place_binding *b)
 {
-    struct node *n = map_get(&w->by_uid, b->node.uid.s);
+    struct place_work_node *n = map_get(&w->by_uid, b->node.uid.s);
 
     if (n != NULL)
         return n;
     n = &w->nodes[w->node_count + w->gone++];
-    *n = (struct node){.in = NULL};
+    *n = (struct place_work_node){.in = NULL};
     map_put(&w->by_uid, b->node.uid.s, n);
     return n;
 }
 
 static void
-chain(struct work *w, struct node *n, uint32_t binding)
+chain(struct place_work *w, struct place_work_node *n, uint32_t binding)
 {
     w->next[binding] = NONE;
     if (n->bindings++ == 0)
@@ -322,18 +125,6 @@ chain(struct work *w, struct node *n, uint32_t binding)
     else
         w->next[n->last] = binding;
     n->last = binding;
-}
-
-static int
-load_bindings(struct work *w, const struct place_input *in, struct err *err)
-{
-    for (size_t i = 0; i < in->binding_count; i++) {
-        if (check_binding(&in->bindings[i], err) != 0)
-            return -1;
-        w->bindings[w->binding_count++] = &in->bindings[i];
-    }
-    sort(w->bindings, w->binding_count, sizeof(*w->bindings), cmp_binding);
-    return check_coordinates(w, err);
 }
 
 /* Step 1. */
@@ -345,7 +136,8 @@ inside(const struct place_group *g, const struct place_binding *b)
 }
 
 static bool
-matches(struct work *w, const struct group *g, const struct place_node *node)
+matches(struct place_work *w, const struct place_work_group *g,
+        const struct place_node *node)
 {
     w->plan->evaluations++;
     return g->in->selector == NULL ||
@@ -354,8 +146,8 @@ matches(struct work *w, const struct group *g, const struct place_node *node)
 
 /* Is it to be released, and why? group is NULL if there is none. */
 static bool
-is_released(struct work *w, const struct group *group,
-            const struct place_binding *b, const struct node *node,
+is_released(struct place_work *w, const struct place_work_group *group,
+            const struct place_binding *b, const struct place_work_node *node,
             enum release *reason)
 {
     if (group == NULL || b->stray)
@@ -374,11 +166,12 @@ is_released(struct work *w, const struct group *group,
 }
 
 static void
-judge_binding(struct work *w, const struct group *group, size_t i)
+judge_binding(struct place_work *w, const struct place_work_group *group,
+              size_t i)
 {
     const struct place_binding *b = w->bindings[i];
     struct place_plan *plan = w->plan;
-    struct node *node = node_of(w, b);
+    struct place_work_node *node = node_of(w, b);
     enum release reason;
 
     chain(w, node, (uint32_t)i);
@@ -393,11 +186,12 @@ judge_binding(struct work *w, const struct group *group, size_t i)
 
 /* Bindings and groups are in the same order: they are walked together. */
 static void
-judge_bindings(struct work *w)
+judge_bindings(struct place_work *w)
 {
     size_t i = 0;
 
-    for (struct group *g = w->groups; g < w->groups + w->group_count; g++) {
+    for (struct place_work_group *g = w->groups; g < w->groups + w->group_count;
+         g++) {
         while (i < w->binding_count && cmp_to_group(w->bindings[i], g) < 0)
             judge_binding(w, NULL, i++);
         g->cursor = i;
@@ -407,14 +201,14 @@ judge_bindings(struct work *w)
     }
     while (i < w->binding_count)
         judge_binding(w, NULL, i++);
-    sort(w->plan->released, w->plan->released_count, sizeof(*w->plan->released),
-         cmp_released);
+    place_sort(w->plan->released, w->plan->released_count,
+               sizeof(*w->plan->released), cmp_released);
 }
 
 /* Step 2. */
 
 static struct place_conflict *
-add_conflict(struct work *w, enum place_conflict_kind kind,
+add_conflict(struct place_work *w, enum place_conflict_kind kind,
              const struct place_node *node)
 {
     struct place_plan *plan = w->plan;
@@ -433,7 +227,7 @@ add_conflict(struct work *w, enum place_conflict_kind kind,
 }
 
 static void
-add_duplicate(struct work *w, const struct node *node)
+add_duplicate(struct place_work *w, const struct place_work_node *node)
 {
     struct place_conflict *c =
         add_conflict(w, PLACE_DUPLICATE_BINDING, node->in);
@@ -448,7 +242,7 @@ add_duplicate(struct work *w, const struct node *node)
 }
 
 static void
-find_duplicates(struct work *w)
+find_duplicates(struct place_work *w)
 {
     for (size_t i = 0; i < w->node_count + w->gone; i++)
         if (w->nodes[i].bindings > 1)
@@ -460,7 +254,7 @@ find_duplicates(struct work *w)
 /* Passes what is not occupied by the bindings before the group's next
  * coordinate, and tells whether that one is. */
 static bool
-occupied(const struct work *w, struct group *g)
+occupied(const struct place_work *w, struct place_work_group *g)
 {
     for (; g->cursor < g->end; g->cursor++) {
         const struct place_binding *b = w->bindings[g->cursor];
@@ -475,7 +269,7 @@ occupied(const struct work *w, struct group *g)
 
 /* Moves the group to its next free coordinate; false if it has none. */
 static bool
-find_free(const struct work *w, struct group *g)
+find_free(const struct place_work *w, struct place_work_group *g)
 {
     for (; g->rack < g->in->racks; g->rack++) {
         for (; g->slot < g->in->nodes_per_rack; g->slot++)
@@ -487,7 +281,7 @@ find_free(const struct work *w, struct group *g)
 }
 
 static void
-assign(struct group *g, const struct place_node *node)
+assign(struct place_work_group *g, const struct place_node *node)
 {
     if (g->assigned_count == g->assigned_room) {
         g->assigned_room = g->assigned_room * 2 + 16;
@@ -500,7 +294,7 @@ assign(struct group *g, const struct place_node *node)
 }
 
 static void
-overlap(struct work *w, const struct place_node *node, size_t count)
+overlap(struct place_work *w, const struct place_node *node, size_t count)
 {
     struct place_conflict *c = add_conflict(w, PLACE_SELECTOR_OVERLAP, node);
     const struct place_group **list =
@@ -513,7 +307,7 @@ overlap(struct work *w, const struct place_node *node, size_t count)
 }
 
 static size_t
-find_candidates(struct work *w, const struct place_node *node)
+find_candidates(struct place_work *w, const struct place_node *node)
 {
     size_t count = 0;
 
@@ -524,10 +318,10 @@ find_candidates(struct work *w, const struct place_node *node)
 }
 
 static void
-serve(struct work *w, const struct node *node)
+serve(struct place_work *w, const struct place_work_node *node)
 {
     struct place_plan *plan = w->plan;
-    struct group *g;
+    struct place_work_group *g;
     size_t count;
 
     if (node->bindings > 1 || node->retained ||
@@ -550,7 +344,7 @@ serve(struct work *w, const struct node *node)
 
 /* Puts what the groups collected together, in their order. */
 static void
-collect(struct work *w)
+collect(struct place_work *w)
 {
     struct place_plan *plan = w->plan;
     size_t total = 0;
@@ -559,7 +353,7 @@ collect(struct work *w)
         total += w->groups[i].assigned_count;
     plan->assigned = mem_zalloc(total * sizeof(*plan->assigned));
     for (size_t i = 0; i < w->group_count; i++) {
-        const struct group *g = &w->groups[i];
+        const struct place_work_group *g = &w->groups[i];
 
         if (g->assigned_count > 0)
             memcpy(plan->assigned + plan->assigned_count, g->assigned,
@@ -569,17 +363,18 @@ collect(struct work *w)
 }
 
 static void
-serve_nodes(struct work *w)
+serve_nodes(struct place_work *w)
 {
     for (size_t i = 0; i < w->node_count; i++)
         serve(w, &w->nodes[i]);
     collect(w);
-    sort(w->plan->conflicts, w->plan->conflict_count,
-         sizeof(*w->plan->conflicts), cmp_conflict);
+    place_sort(w->plan->conflicts, w->plan->conflict_count,
+               sizeof(*w->plan->conflicts), cmp_conflict);
 }
 
 static void
-work_init(struct work *w, struct place_plan *plan, const struct place_input *in)
+work_init(struct place_work *w, struct place_plan *plan,
+          const struct place_input *in)
 {
     size_t bindings = in->binding_count;
 
@@ -589,7 +384,7 @@ work_init(struct work *w, struct place_plan *plan, const struct place_input *in)
         .pending = mem_zalloc(in->node_count * sizeof(*plan->pending)),
         .lists = mem_zalloc(sizeof(*plan->lists)),
     };
-    *w = (struct work){
+    *w = (struct place_work){
         .groups = mem_zalloc(in->group_count * sizeof(*w->groups)),
         .nodes = mem_zalloc((in->node_count + bindings) * sizeof(*w->nodes)),
         .bindings = mem_zalloc(bindings * sizeof(*w->bindings)),
@@ -600,7 +395,7 @@ work_init(struct work *w, struct place_plan *plan, const struct place_input *in)
 }
 
 static void
-work_fini(struct work *w)
+work_fini(struct place_work *w)
 {
     for (size_t i = 0; i < w->group_count; i++)
         free(w->groups[i].assigned);
@@ -615,12 +410,11 @@ work_fini(struct work *w)
 int
 place(struct place_plan *plan, const struct place_input *input, struct err *err)
 {
-    struct work w;
+    struct place_work w;
     int failed = 0;
 
     work_init(&w, plan, input);
-    if (load_groups(&w, input, err) == 0 && load_nodes(&w, input, err) == 0 &&
-        load_bindings(&w, input, err) == 0) {
+    if (place_load(&w, input, err) == 0) {
         judge_bindings(&w);
         find_duplicates(&w);
         serve_nodes(&w);

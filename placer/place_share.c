@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A group's share of a plan: runs of lists that are sorted by group key. */
-#include "placer/place.h"
+#include "placer/place_work.h"
 
 /* The key of an item of one of the lists. */
 struct key {
@@ -32,16 +32,6 @@ assigned_key(const struct place_plan *plan, size_t i)
     return (struct key){g->inventory, g->id};
 }
 
-static int
-cmp(struct key a, struct key b)
-{
-    int order = str_cmp(a.inventory.name, b.inventory.name);
-
-    if (order == 0)
-        order = str_cmp(a.inventory.uid, b.inventory.uid);
-    return order != 0 ? order : str_cmp(a.group, b.group);
-}
-
 /* The first item whose key is not before the key, or, with after, is behind
  * it. */
 static size_t
@@ -53,7 +43,9 @@ bound(const struct place_plan *plan, size_t count,
 
     while (low < count) {
         size_t middle = low + (count - low) / 2;
-        int order = cmp(key_of(plan, middle), key);
+        struct key at = key_of(plan, middle);
+        int order =
+            place_key_cmp(at.inventory, at.group, key.inventory, key.group);
 
         if (order < 0 || (after && order == 0))
             low = middle + 1;

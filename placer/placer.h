@@ -15,17 +15,17 @@ struct placer {
     struct world world;
     struct plan plan;
     struct wishes wishes;
-    struct map assumed;   /* struct plan_assumed by rack name */
-    struct map unseen;    /* struct placer_unseen by rack name */
+    struct map assumed;    /* struct plan_assumed by rack name */
+    struct map unseen;     /* struct placer_unseen by rack name */
     struct map duplicates; /* by Node uid: conflicts of doubly bound Nodes */
-    uint64_t term;        /* 0: not leading */
-    uint64_t planned;     /* the term in which a plan was made and said */
-    bool synced;          /* the feed's snapshot is complete */
-    bool syncing;         /* between SYNC_BEGIN and SYNC_END */
-    bool feeding;         /* in the middle of a sync or batch of the feed */
-    bool stale;           /* the model changed since the plan was made */
-    bool starved;         /* wishes were held back: too many were open */
-    bool linked;          /* the projector is there and has said its ledger */
+    uint64_t term;         /* 0: not leading */
+    uint64_t planned;      /* the term in which a plan was made and said */
+    bool synced;           /* the feed's snapshot is complete */
+    bool syncing;          /* between SYNC_BEGIN and SYNC_END */
+    bool feeding;          /* in the middle of a sync or batch of the feed */
+    bool stale;            /* the model changed since the plan was made */
+    bool starved;          /* wishes were held back: too many were open */
+    bool linked;           /* the projector is there and has said its ledger */
 };
 
 /* A write of a predecessor that the feed must show before a plan is made. */

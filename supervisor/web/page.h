@@ -10,7 +10,7 @@ struct value;
 /*
  * What the pages say: a table of paths, and the state that they are answered
  * from.  No sockets here.  Every body is one JSON object and a newline: ok,
- * reason (when not ok), components (a map of the same object).
+ * reason (where there is one), components (a map of the same object).
  */
 struct page;
 

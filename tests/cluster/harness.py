@@ -263,11 +263,11 @@ class ControlPlane:
     """One instance of ours, as a child process."""
 
     def __init__(self, cluster, *arguments, kubeconfig=None, environment=None,
-                 name="control-plane"):
+                 name="control-plane", program=(PROGRAM,)):
         self.cluster = cluster
         self.log = cluster.directory / f"{name}-{time.monotonic_ns()}.log"
         self.error = self.log.with_suffix(".err")
-        command = [str(PROGRAM), "--kubeconfig", kubeconfig or cluster.user,
+        command = [*map(str, program), "--kubeconfig", kubeconfig or cluster.user,
                    "--leader-election-namespace", NAMESPACE,
                    "--listen-addr", "127.0.0.1:0", *arguments]
         with open(self.log, "wb") as out, open(self.error, "wb") as err:

@@ -166,8 +166,8 @@ test_absent_fields(void **state)
         "{\"kind\":\"Lease\"}",
         "{\"kind\":\"Lease\",\"spec\":null}",
         "{\"kind\":\"Lease\",\"spec\":{}}",
-        "{\"kind\":\"Lease\",\"spec\":{\"holderIdentity\":null,"
-        "\"leaseDurationSeconds\":null,\"renewTime\":null}}",
+        ("{\"kind\":\"Lease\",\"spec\":{\"holderIdentity\":null,"
+         "\"leaseDurationSeconds\":null,\"renewTime\":null}}"),
     };
     struct lease_record ours = {
         .holder = "us", .duration = 15, .acquired = BASE, .renewed = BASE};

@@ -76,13 +76,14 @@ test_G05_readiness_with_its_components(void **state)
     pack_text(&body, "informer: waits for <Node>");
     pack_map(&body, 2);
     put_component(&body, "informer", false, "a \"b\"\n");
-    put_component(&body, "placer", true, "not shown");
+    put_component(&body, "placer", true, "held by <x>; standing by");
     assert_int_equal(take(page, &body, NULL), 0);
     assert_page(page, "GET", "/readyz", 503,
                 "{\"ok\":false,\"reason\":\"informer: waits for "
                 "\\u003cNode\\u003e\",\"components\":{"
                 "\"informer\":{\"ok\":false,\"reason\":\"a \\\"b\\\"\\n\"},"
-                "\"placer\":{\"ok\":true}}}\n");
+                "\"placer\":{\"ok\":true,\"reason\":\"held by \\u003cx\\u003e; "
+                "standing by\"}}}\n");
     assert_page(page, "GET", "/healthz", 200, "{\"ok\":true}\n");
     buf_fini(&body);
     page_free(page);

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/worker.h"
+#include "proto/pack.h"
+#include "proto/unpack.h"
+
+/*
+ * The elector's role, played by a child of this program: it does what the ops
+ * below do, and this side is its supervisor.
+ */
+struct play {
+    struct worker *worker;
+    int64_t duration;
+    char letters[64]; /* which ops were called */
+};
+
+static void
+called(struct play *play, char letter)
+{
+    play->letters[strlen(play->letters)] = letter;
+}
+
+/* What was called so far is told as the reason of a report. */
+static void
+tell(struct play *play)
+{
+    worker_report(play->worker, true, play->letters, NULL);
+}
+
+static int
+configure(void *state, struct worker *w, struct err *err)
+{
+    struct play *play = state;
+
+    play->worker = w;
+    called(play, 'c');
+    if (strcmp(worker_option(w, "identity"), "bad") == 0)
+        return err_set(err, "no use");
+    if (worker_option(w, "unknown")[0] == '\0')
+        called(play, 'u');
+    if (*worker_option(w, "leader-election-retry-period") != '\0')
+        play->duration =
+            worker_option_duration(w, "leader-election-retry-period");
+    return 0;
+}
+
+static int
+granted(void *state, enum resource resource, int fd, struct err *err)
+{
+    struct play *play = state;
+
+    (void)err;
+    called(play, resource == RESOURCE_LEASE_PAGE && fd >= 0 ? 'g' : '?');
+    close(fd);
+    return 0;
+}
+
+static int
+start(void *state, struct err *err)
+{
+    (void)err;
+    called(state, 's');
+    return 0;
+}
+
+static void
+linked(void *state, enum role peer, struct chan *chan)
+{
+    struct play *play = state;
+
+    called(play, peer == ROLE_PLACER && chan != NULL ? 'l' : '?');
+    tell(play);
+}
+
+static void
+unlinked(void *state, enum role peer)
+{
+    struct play *play = state;
+
+    called(play, peer == ROLE_PLACER ? 'n' : '?');
+    tell(play);
+}
+
+static void
+stop(void *state)
+{
+    struct play *play = state;
+
+    called(play, 'p');
+    tell(play);
+    worker_bye(play->worker);
+}
+
+static void
+fini(void *state)
+{
+    struct play *play = state;
+
+    /* The base is still there. */
+    if (play->worker != NULL && worker_base(play->worker) == NULL)
+        abort();
+}
+
+static int
+on_contend(void *state, struct chan *from, struct message *message,
+           struct err *err)
+{
+    struct play *play = state;
+    struct worker_fact facts[] = {
+        {"duration", play->duration}, {"id", message->id}, {NULL, 0}};
+
+    (void)err;
+    if (from != worker_control(play->worker))
+        abort();
+    worker_report(play->worker, false, play->letters, facts);
+    return 0;
+}
+
+static int
+child_main(void)
+{
+    static const struct worker_handler handlers[] = {
+        {MSG_CONTEND, on_contend},
+    };
+    static const struct worker_ops ops = {
+        .role = ROLE_ELECTOR,
+        .handlers = handlers,
+        .handler_count = nitems(handlers),
+        .configure = configure,
+        .granted = granted,
+        .start = start,
+        .linked = linked,
+        .unlinked = unlinked,
+        .stop = stop,
+        .fini = fini,
+    };
+    static char name[] = "elector";
+    char *argv[] = {name, NULL};
+    struct play play = {.worker = NULL};
+
+    return worker_main(1, argv, &ops, &play);
+}
+
+/* The supervisor's side. */
+struct child {
+    pid_t pid;
+    int fd;
+    struct buf in;
+    struct unpacked *body; /* of the last message */
+};
+
+static struct child
+child_start(void)
+{
+    struct child child = {.pid = 0};
+    int fds[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds),
+                     0);
+    child.fd = fds[0];
+    child.pid = fork();
+    if (child.pid == 0) {
+        int quiet = open("/dev/null", O_WRONLY);
+
+        close(fds[0]);
+        if (fds[1] != 3)
+            dup2(fds[1], 3);
+        dup2(quiet, STDOUT_FILENO);
+        dup2(quiet, STDERR_FILENO);
+        _exit(child_main());
+    }
+    close(fds[1]);
+    return child;
+}
+
+static void
+say(const struct child *child, uint16_t type, uint32_t id, struct str body)
+{
+    struct buf bytes = {0};
+
+    frame_add(&bytes, type, 0, id, body.n == 0 ? STR("\220") : body);
+    assert_int_equal(
+        send(child->fd, buf_str(&bytes).s, bytes.len, MSG_NOSIGNAL),
+        (ssize_t)bytes.len);
+    buf_fini(&bytes);
+}
+
+static void
+say_with(const struct child *child, uint16_t type, struct str body, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct buf bytes = {0};
+    struct iovec iov;
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct cmsghdr *c;
+
+    frame_add(&bytes, type, FRAME_DESCRIPTOR, 0, body);
+    iov = (struct iovec){buf_bytes(&bytes), bytes.len};
+    msg.msg_control = &control;
+    msg.msg_controllen = sizeof(control);
+    c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(int));
+    assert_int_equal(sendmsg(child->fd, &msg, MSG_NOSIGNAL),
+                     (ssize_t)bytes.len);
+    buf_fini(&bytes);
+}
+
+/* The next message's type, its body in child->body; 0 at the end. */
+static uint16_t
+hear(struct child *child)
+{
+    struct frame frame;
+    struct err err = {""};
+    int found;
+
+    unpacked_free(child->body);
+    child->body = NULL;
+    while ((found = frame_find(&frame, &child->in, ROLE_ELECTOR,
+                               ROLE_SUPERVISOR, &err)) == 0) {
+        struct pollfd ready = {child->fd, POLLIN, 0};
+        ssize_t n;
+
+        assert_int_equal(poll(&ready, 1, 10000), 1);
+        n = recv(child->fd, buf_room(&child->in, 4096), 4096, 0);
+        if (n <= 0)
+            return 0;
+        buf_grew(&child->in, (size_t)n);
+    }
+    if (found < 0)
+        fail_msg("%s", err.text);
+    child->body = unpack_body((struct str){frame.body, frame.length}, &err);
+    assert_non_null(child->body);
+    return frame.type;
+}
+
+/* After what the last message says was used. */
+static void
+hear_end(struct child *child)
+{
+    struct frame frame;
+
+    assert_int_equal(
+        frame_find(&frame, &child->in, ROLE_ELECTOR, ROLE_SUPERVISOR, NULL), 1);
+    buf_drop(&child->in, FRAME_HEADER + frame.length);
+}
+
+static void
+assert_hears(struct child *child, uint16_t type)
+{
+    uint16_t got = hear(child);
+
+    if (got != type)
+        fail_msg("%s instead of %s", message_name(got), message_name(type));
+    if (type != 0)
+        hear_end(child);
+}
+
+/* A STATE whose reason, the letters, is this. */
+static void
+assert_letters(struct child *child, const char *letters)
+{
+    struct unpack u;
+    struct str reason;
+
+    assert_int_equal(hear(child), MSG_STATE);
+    u = unpack_fields(unpacked_root(child->body));
+    unpack_bool(&u);
+    reason = unpack_str(&u);
+    if (!str_is(reason, letters))
+        fail_msg("\"%.*s\" instead of \"%s\"", (int)reason.n, reason.s,
+                 letters);
+    hear_end(child);
+}
+
+static int
+child_end(struct child *child)
+{
+    int status;
+
+    unpacked_free(child->body);
+    buf_fini(&child->in);
+    if (child->fd >= 0)
+        close(child->fd);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void
+say_config(const struct child *child, const char *identity)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 2);
+    pack_int(&body, 5);
+    pack_map(&body, 3);
+    pack_text(&body, "identity");
+    pack_text(&body, identity);
+    pack_text(&body, "leader-election-retry-period");
+    pack_text(&body, "1500ms");
+    pack_text(&body, "log-level");
+    pack_text(&body, "error");
+    say(child, MSG_CONFIG, 0, buf_str(&body));
+    buf_fini(&body);
+}
+
+static void
+say_granted(const struct child *child)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 1);
+    pack_int(&body, RESOURCE_LEASE_PAGE);
+    say_with(child, MSG_GRANTED, buf_str(&body), STDIN_FILENO);
+    buf_fini(&body);
+}
+
+/* The other end of a new link to the placer. */
+static int
+say_linked(const struct child *child)
+{
+    struct buf body = {0};
+    int fds[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    pack_array(&body, 2);
+    pack_int(&body, ROLE_PLACER);
+    pack_int(&body, 1);
+    say_with(child, MSG_LINKED, buf_str(&body), fds[1]);
+    buf_fini(&body);
+    close(fds[1]);
+    return fds[0];
+}
+
+static void
+test_hello_names_protocol_build_role_and_process(void **state)
+{
+    struct child child = child_start();
+    struct unpack u;
+
+    (void)state;
+    assert_int_equal(hear(&child), MSG_HELLO);
+    u = unpack_fields(unpacked_root(child.body));
+    assert_int_equal(unpack_int(&u), PROTOCOL_VERSION);
+    assert_true(str_is(unpack_str(&u), MOKKA_BUILD_ID));
+    assert_true(str_is(unpack_str(&u), "elector"));
+    assert_int_equal(unpack_int(&u), child.pid);
+    assert_int_equal(unpack_end(&u, NULL), 0);
+    assert_int_equal(child_end(&child), 0);
+}
+
+static void
+test_the_whole_life_in_its_order(void **state)
+{
+    struct child child = child_start();
+
+    (void)state;
+    assert_hears(&child, MSG_HELLO);
+    say_config(&child, "id");
+    say_granted(&child);
+    say(&child, MSG_START, 0, STR(""));
+    assert_hears(&child, MSG_READY);
+    say(&child, MSG_STOP, 0, STR(""));
+    assert_letters(&child, "cugsp");
+    assert_hears(&child, MSG_BYE);
+    assert_hears(&child, 0);
+    assert_int_equal(child_end(&child), 0);
+}
+
+static void
+test_a_report_carries_facts_and_is_not_repeated(void **state)
+{
+    struct child child = child_start();
+    const struct value *facts;
+    struct unpack u;
+    int64_t number;
+
+    (void)state;
+    assert_hears(&child, MSG_HELLO);
+    say_config(&child, "id");
+    say(&child, MSG_CONTEND, 6, STR(""));
+    say(&child, MSG_CONTEND, 6, STR(""));
+    say(&child, MSG_CONTEND, 7, STR(""));
+    for (int id = 6; id <= 7; id++) {
+        assert_int_equal(hear(&child), MSG_STATE);
+        u = unpack_fields(unpacked_root(child.body));
+        assert_false(unpack_bool(&u));
+        assert_true(str_is(unpack_str(&u), "cu"));
+        facts = unpack_map(&u);
+        assert_int_equal(unpack_end(&u, NULL), 0);
+        assert_true(value_int(value_get(facts, "duration"), &number));
+        assert_int_equal(number, 1500 * CLOCK_MS);
+        assert_true(value_int(value_get(facts, "id"), &number));
+        assert_int_equal(number, id);
+        hear_end(&child);
+    }
+    assert_int_equal(child_end(&child), 0);
+}
+
+static void
+test_a_link_that_ends_is_told_and_its_successor_too(void **state)
+{
+    struct child child = child_start();
+    int first, second;
+
+    (void)state;
+    assert_hears(&child, MSG_HELLO);
+    say_config(&child, "id");
+    first = say_linked(&child);
+    assert_letters(&child, "cul");
+    close(first);
+    assert_letters(&child, "culn");
+    first = say_linked(&child);
+    assert_letters(&child, "culnl");
+    second = say_linked(&child); /* before the end of the old one was read */
+    assert_letters(&child, "culnln");
+    assert_letters(&child, "culnlnl");
+    close(first);
+    close(second);
+    assert_letters(&child, "culnlnln");
+    assert_int_equal(child_end(&child), 0);
+}
+
+static void
+test_a_peer_that_breaks_a_rule_loses_its_link_only(void **state)
+{
+    struct child child = child_start();
+    int link;
+
+    (void)state;
+    assert_hears(&child, MSG_HELLO);
+    say_config(&child, "id");
+    link = say_linked(&child);
+    assert_letters(&child, "cul");
+    assert_int_equal(write(link, "garbage garbage garbage", 23), 23);
+    assert_letters(&child, "culn");
+    close(link);
+    say(&child, MSG_STOP, 0, STR(""));
+    assert_letters(&child, "culnp");
+    assert_hears(&child, MSG_BYE);
+    assert_int_equal(child_end(&child), 0);
+}
+
+static void
+test_a_configuration_that_cannot_work_is_told(void **state)
+{
+    struct child child = child_start();
+    struct unpack u;
+
+    (void)state;
+    assert_hears(&child, MSG_HELLO);
+    say_config(&child, "bad");
+    assert_int_equal(hear(&child), MSG_FAILED);
+    u = unpack_fields(unpacked_root(child.body));
+    assert_true(str_is(unpack_str(&u), "no use"));
+    hear_end(&child);
+    assert_hears(&child, 0);
+    assert_int_equal(child_end(&child), 1);
+}
+
+static void
+test_a_supervisor_that_is_gone_ends_the_worker(void **state)
+{
+    struct child child = child_start();
+
+    (void)state;
+    assert_hears(&child, MSG_HELLO);
+    close(child.fd);
+    child.fd = -1;
+    assert_int_equal(child_end(&child), 0);
+}
+
+/* Each ends the process with status 1. */
+static void
+test_a_supervisor_that_breaks_a_rule_ends_the_worker(void **state)
+{
+    static const uint16_t types[] = {
+        MSG_START,     /* before CONFIG */
+        MSG_READINESS, /* for another */
+        MSG_GRANTED,   /* without its descriptor, and fields */
+        MSG_CONFIG,    /* without its fields */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < nitems(types); i++) {
+        struct child child = child_start();
+
+        assert_hears(&child, MSG_HELLO);
+        say(&child, types[i], 0, STR(""));
+        assert_hears(&child, 0);
+        assert_int_equal(child_end(&child), 1);
+    }
+}
+
+static void
+test_it_does_not_run_by_hand(void **state)
+{
+    int status;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0) {
+        int quiet = open("/dev/null", O_WRONLY);
+
+        dup2(quiet, STDERR_FILENO);
+        dup2(quiet, 3);
+        _exit(child_main());
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 2);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hello_names_protocol_build_role_and_process),
+        cmocka_unit_test(test_the_whole_life_in_its_order),
+        cmocka_unit_test(test_a_report_carries_facts_and_is_not_repeated),
+        cmocka_unit_test(test_a_link_that_ends_is_told_and_its_successor_too),
+        cmocka_unit_test(test_a_peer_that_breaks_a_rule_loses_its_link_only),
+        cmocka_unit_test(test_a_configuration_that_cannot_work_is_told),
+        cmocka_unit_test(test_a_supervisor_that_is_gone_ends_the_worker),
+        cmocka_unit_test(test_a_supervisor_that_breaks_a_rule_ends_the_worker),
+        cmocka_unit_test(test_it_does_not_run_by_hand),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
