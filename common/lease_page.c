@@ -49,10 +49,16 @@ lease_page_create(int *view, struct err *err)
 struct lease_page *
 lease_page_map(int fd, bool writable, struct err *err)
 {
-    void *at =
-        mmap(NULL, PAGE_BYTES, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-             MAP_SHARED, fd, 0);
+    int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    struct stat file;
+    void *at;
 
+    /* Beyond its end there would be no memory. */
+    if (fstat(fd, &file) != 0 || file.st_size < PAGE_BYTES) {
+        err_set(err, "descriptor %d is no lease page", fd);
+        return NULL;
+    }
+    at = mmap(NULL, PAGE_BYTES, access, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED)
         return at;
     err_errno(err, "cannot map the lease page");

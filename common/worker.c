@@ -31,6 +31,7 @@ struct worker {
     size_t option_count;
     uint64_t generation;
     bool configured, started;
+    bool over; /* the loop is about to end; nothing is taken any more */
     struct buf reported; /* body of the last STATE */
     int status;
 };
@@ -72,6 +73,7 @@ static void
 finish(struct worker *w, int status)
 {
     w->status = status;
+    w->over = true;
     if (w->control != NULL)
         chan_flush(w->control);
     event_base_loopbreak(w->base);
@@ -242,12 +244,18 @@ on_stop(struct worker *w)
     return 0;
 }
 
-/* What the runtime itself answers; everything else is the worker's. */
+/* What the runtime itself answers; everything else is the worker's.  CONFIG
+ * comes once, and first. */
 static int
 on_message(void *arg, struct chan *chan, struct message *m, struct err *err)
 {
     struct worker *w = arg;
 
+    if (w->over)
+        return 0;
+    if (w->configured == (m->type == MSG_CONFIG))
+        return err_set(err, w->configured ? "it came twice"
+                                          : "it came before CONFIG");
     switch (m->type) {
     case MSG_CONFIG:
         return on_config(w, m, err);

@@ -136,8 +136,9 @@ decide_projection(struct placer *p, const struct object_rack *rack,
                                     .clique = str_of(wanted.clique),
                                     .annotation = wanted.annotation,
                                 });
-        want(p, ACTION_NODE, &(struct target){.name = n->o.meta.name,
-                                              .version = n->o.meta.version},
+        want(p, ACTION_NODE,
+             &(struct target){.name = n->o.meta.name,
+                              .version = n->o.meta.version},
              MSG_NODE_APPLY, &body);
         break;
     }
@@ -150,8 +151,7 @@ static bool
 is_clean(struct placer *p, const struct object_rack *rack,
          const struct object_slot *slot)
 {
-    const struct world_node *named =
-        world_node(&p->world, slot->node.name.s);
+    const struct world_node *named = world_node(&p->world, slot->node.name.s);
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
     struct intent_node i = {
         .target = {slot->node.name, slot->node.uid, STR("")},
@@ -177,9 +177,8 @@ is_clean(struct placer *p, const struct object_rack *rack,
     want(p, ACTION_NODE, &i.target, MSG_NODE_APPLY, &body);
     arena_fini(&arena);
     w = wish_look(&p->wishes, ACTION_NODE, slot->node.name);
-    return n == NULL &&
-           (w.state == WISH_DONE ||
-            (w.state == WISH_REFUSED && w.outcome == OUTCOME_GONE));
+    return n == NULL && (w.state == WISH_DONE || (w.state == WISH_REFUSED &&
+                                                  w.outcome == OUTCOME_GONE));
 }
 
 /* ---- racks ------------------------------------------------------------- */
@@ -194,10 +193,10 @@ is_busy(const struct placer *p, struct str name, const struct world_rack *have)
         return true;
     if (w.state != WISH_DONE)
         return false;
-    return have == NULL ? w.version[0] != '\0'
-                        : w.version[0] == '\0' ||
-                              version_cmp(have->o.meta.version,
-                                          str_of(w.version)) < 0;
+    return have == NULL
+               ? w.version[0] != '\0'
+               : w.version[0] == '\0' ||
+                     version_cmp(have->o.meta.version, str_of(w.version)) < 0;
 }
 
 static const struct object_slot *
@@ -243,9 +242,8 @@ tell_bindings(const struct rack_input *in, const char *name,
             continue;
         log_info("node assigned", F_STR("rack", name),
                  F_STR("inventory", in->inventory.name.s),
-                 F_STR("rackGroup", in->group.s),
-                 F_INT("rackIndex", in->index), F_INT("nodeIndex", i),
-                 F_STR("node", nodes[i].name.s),
+                 F_STR("rackGroup", in->group.s), F_INT("rackIndex", in->index),
+                 F_INT("nodeIndex", i), F_STR("node", nodes[i].name.s),
                  F_STR("nodeUID", nodes[i].uid.s));
     }
 }
@@ -410,9 +408,9 @@ decide_rack(struct placer *p, const struct plan_rack *rack, struct cursor *c)
     };
 
     take_slots(p, rack, have, c, &s);
-    if (have != NULL && (have->o.meta.deleting ||
-                         !rack_controlled(have->o.owners, owner) ||
-                         (have->o.managed && !have->o.spec_ours)))
+    if (have != NULL &&
+        (have->o.meta.deleting || !rack_controlled(have->o.owners, owner) ||
+         (have->o.managed && !have->o.spec_ours)))
         ; /* being retired, somebody else's, or edited by somebody else */
     else if (has_finalizer(v->world) &&
              !is_busy(p, str_of(rack->facts.name), have))

@@ -146,12 +146,18 @@ on_term_ended(void *state, struct chan *from, struct message *m,
 }
 
 static const struct worker_handler handlers[] = {
-    {MSG_TERM_BEGAN, on_term_began}, {MSG_TERM_ENDED, on_term_ended},
-    {MSG_SYNC_BEGIN, on_frame},      {MSG_SYNC_END, on_frame},
-    {MSG_BATCH_END, on_frame},       {MSG_PROFILE, on_frame},
-    {MSG_INVENTORY, on_frame},       {MSG_RACK, on_frame},
-    {MSG_NODE, on_frame},            {MSG_GONE, on_frame},
-    {MSG_WRITTEN, on_frame},         {MSG_WRITTEN_END, on_frame},
+    {MSG_TERM_BEGAN, on_term_began},
+    {MSG_TERM_ENDED, on_term_ended},
+    {MSG_SYNC_BEGIN, on_frame},
+    {MSG_SYNC_END, on_frame},
+    {MSG_BATCH_END, on_frame},
+    {MSG_PROFILE, on_frame},
+    {MSG_INVENTORY, on_frame},
+    {MSG_RACK, on_frame},
+    {MSG_NODE, on_frame},
+    {MSG_GONE, on_frame},
+    {MSG_WRITTEN, on_frame},
+    {MSG_WRITTEN_END, on_frame},
     {MSG_RESULT, on_frame},
 };
 

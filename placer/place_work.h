@@ -27,11 +27,10 @@ struct place_work_node {
 struct place_work {
     struct place_work_group *groups; /* by key */
     size_t group_count;
-    struct place_work_node
-        *nodes; /* in the order of serving; behind them those gone */
+    struct place_work_node *nodes; /* as served; behind them those gone */
     size_t node_count, gone;
     const struct place_binding **bindings; /* by coordinate */
-    uint32_t *next;                        /* of the same Node */
+    uint32_t *next;                        /* binding of the same Node */
     size_t binding_count;
     struct map by_uid;                    /* to struct place_work_node */
     struct place_work_group **candidates; /* of the Node looked at */

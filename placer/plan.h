@@ -26,7 +26,7 @@ struct plan_group {
     const struct inventory_group *spec;
     const struct profile *profile; /* NULL unless resolved */
     enum plan_issue issue;
-    struct err why; /* with an issue */
+    struct err why;           /* with an issue */
     struct capacity capacity; /* zero unless resolved */
 };
 
@@ -35,9 +35,9 @@ struct plan_inventory {
     struct plan_group *groups;
     size_t group_count;
     struct admit_verdict verdict;
-    bool accepted;        /* in status terms: pending ones are, too */
-    const char *refusal;  /* reason token, unless accepted */
-    struct err why;       /* unless accepted */
+    bool accepted;       /* in status terms: pending ones are, too */
+    const char *refusal; /* reason token, unless accepted */
+    struct err why;      /* unless accepted */
     struct capacity desired;
 };
 
@@ -66,10 +66,10 @@ struct plan_assumed {
 struct plan {
     struct plan_inventory *inventories; /* in order of admission */
     size_t inventory_count;
-    struct map racks;    /* struct plan_rack by name */
-    struct map bound;    /* by Node uid: first binding, struct place_binding */
+    struct map racks; /* struct plan_rack by name */
+    struct map bound; /* by Node uid: first binding, struct place_binding */
     struct place_plan place;
-    bool placed;         /* false: the input contradicts itself, see why */
+    bool placed; /* false: the input contradicts itself, see why */
     struct err why;
     /* Private: what place borrows. */
     struct place_group *groups;

@@ -57,8 +57,7 @@ label_is(const struct object_node *node, struct str key, struct str wanted)
 }
 
 static bool
-label_differs(const struct object_node *node, struct str key,
-              struct str wanted)
+label_differs(const struct object_node *node, struct str key, struct str wanted)
 {
     const struct str *value = pairs_get(node->meta.labels, key);
 
@@ -66,8 +65,8 @@ label_differs(const struct object_node *node, struct str key,
 }
 
 enum project_state
-project_compare(const struct object_node *node,
-                const struct projection *wanted, int *keys)
+project_compare(const struct object_node *node, const struct projection *wanted,
+                int *keys)
 {
     struct str clique = str_of(wanted->clique);
     int conflict = (int)node->foreign & KEY_ALL;

@@ -119,21 +119,47 @@ add_binding(struct render *r, size_t slot)
     digest_none(r);
 }
 
+/* As printf would, but a rack has many of them. */
+static void
+add_number(struct buf *out, const char *before, int64_t number)
+{
+    char digits[24];
+    char *at = digits + sizeof(digits);
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0)
+        *--at = '-';
+    buf_addz(out, before);
+    buf_add(out, at, (size_t)(digits + sizeof(digits) - at));
+}
+
 static void
 add_gpu(struct render *r, const struct identity_gpus *gpus, uint32_t node,
         const struct profile_slot *slot)
 {
+    struct buf *out = r->out;
     char uuid[IDENTITY_GPU];
     char serial[IDENTITY_SERIAL];
 
     identity_gpu(gpus, node, (uint32_t)slot->index, uuid, serial);
-    buf_printf(r->out,
-               "%s{\"index\":%" PRId32 ",\"uuid\":\"%s\",\"serial\":\"%s\","
-               "\"minorNumber\":%" PRId32 ",\"pciAddress\":\"%s\","
-               "\"rootComplex\":\"%s\",\"numaNode\":%" PRId32
-               ",\"hostProcessorIndex\":%" PRId32 "}",
-               slot->index == 0 ? "" : ",", slot->index, uuid, serial,
-               slot->index, slot->pci, slot->root, slot->numa, slot->host_cpu);
+    add_number(out,
+               slot->index == 0 ? "{\"index\":" : ",{\"index\":", slot->index);
+    buf_addz(out, ",\"uuid\":\"");
+    buf_addz(out, uuid);
+    buf_addz(out, "\",\"serial\":\"");
+    buf_addz(out, serial);
+    add_number(out, "\",\"minorNumber\":", slot->index);
+    buf_addz(out, ",\"pciAddress\":\"");
+    buf_addz(out, slot->pci);
+    buf_addz(out, "\",\"rootComplex\":\"");
+    buf_addz(out, slot->root);
+    add_number(out, "\",\"numaNode\":", slot->numa);
+    add_number(out, ",\"hostProcessorIndex\":", slot->host_cpu);
+    buf_addc(out, '}');
 }
 
 static void
@@ -145,7 +171,7 @@ add_nodes(struct render *r)
     identity_gpus_init(&gpus, r->in->inventory.uid, r->in->group,
                        (uint32_t)r->in->index);
     for (int32_t node = 0; node < p->nodes_per_rack; node++) {
-        buf_printf(r->out, "%s{\"index\":%" PRId32, node == 0 ? "" : ",", node);
+        add_number(r->out, node == 0 ? "{\"index\":" : ",{\"index\":", node);
         add_binding(r, (size_t)node);
         buf_addz(r->out, ",\"gpus\":[");
         for (int32_t gpu = 0; gpu < p->gpus; gpu++)

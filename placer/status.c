@@ -24,11 +24,11 @@ struct tally {
     struct counts *groups;
     struct counts sum;
     struct capacity capacity;
-    int64_t conflicts;     /* Nodes in conflict that it is named in */
-    int64_t blocked;       /* slots whose Node somebody else's keys block */
-    int64_t racks_wanted;  /* desired racks */
+    int64_t conflicts;      /* Nodes in conflict that it is named in */
+    int64_t blocked;        /* slots whose Node somebody else's keys block */
+    int64_t racks_wanted;   /* desired racks */
     int64_t racks_standing; /* of them, those that stand as rendered */
-    int64_t rival_racks;   /* names taken by somebody else's rack */
+    int64_t rival_racks;    /* names taken by somebody else's rack */
 };
 
 static ssize_t
@@ -124,8 +124,7 @@ count_racks(const struct placer *p, struct tally *tallies)
         if (!rack_controlled(r->o.owners, ref) ||
             (r->o.managed && !r->o.spec_ours))
             t->rival_racks++;
-        else if (!r->o.meta.deleting &&
-                 str_is(r->o.digest, rack->facts.digest))
+        else if (!r->o.meta.deleting && str_is(r->o.digest, rack->facts.digest))
             t->racks_standing++;
     }
 }
@@ -204,8 +203,7 @@ count_all(const struct placer *p)
         struct tally *t = &tallies[i];
 
         t->inventory = &p->plan.inventories[i];
-        t->groups =
-            mem_zalloc(t->inventory->group_count * sizeof(*t->groups));
+        t->groups = mem_zalloc(t->inventory->group_count * sizeof(*t->groups));
         for (size_t j = 0;
              t->inventory->verdict.budgeted && j < p->plan.node_count; j++)
             count_requests(t, &p->plan.nodes[j]);
@@ -304,8 +302,9 @@ set_programmed(struct condition *c, struct arena *arena, const struct tally *t,
             t->racks_standing, t->racks_wanted);
     else if (t->sum.projected < t->sum.allocated && t->blocked > 0)
         set(c, arena, type, false, "NodeMetadataConflict",
-            "%" PRId64 " of %" PRId64 " Nodes carry their assignment; on %"
-            PRId64 " somebody else holds a label or annotation of it",
+            "%" PRId64 " of %" PRId64
+            " Nodes carry their assignment; on %" PRId64
+            " somebody else holds a label or annotation of it",
             t->sum.projected, t->sum.allocated, t->blocked);
     else if (t->sum.projected != t->sum.allocated)
         set(c, arena, type, false, "ProjectionIncomplete",
@@ -519,8 +518,7 @@ count_one_rack(const struct placer *p, const struct object_rack *rack)
 }
 
 static void
-set_ready(struct condition *c, struct arena *arena,
-          const struct rack_counts *n)
+set_ready(struct condition *c, struct arena *arena, const struct rack_counts *n)
 {
     if (n->doubled > 0)
         set(c, arena, "Ready", false, "DuplicateBindings",
@@ -531,8 +529,9 @@ set_ready(struct condition *c, struct arena *arena,
             "%" PRId64 " bound Nodes are not there or not eligible", n->gone);
     else if (n->projected < n->bound && n->blocked > 0)
         set(c, arena, "Ready", false, "NodeMetadataConflict",
-            "%" PRId64 " of %" PRId64 " Nodes carry their assignment; on %"
-            PRId64 " somebody else holds a label or annotation of it",
+            "%" PRId64 " of %" PRId64
+            " Nodes carry their assignment; on %" PRId64
+            " somebody else holds a label or annotation of it",
             n->projected, n->bound, n->blocked);
     else if (n->projected != n->bound)
         set(c, arena, "Ready", false, "ProjectionIncomplete",

@@ -166,8 +166,7 @@ node_ref(const void *record)
 }
 
 static const struct kind {
-    void *(*read)(const struct value *body, const char **name,
-                  struct err *err);
+    void *(*read)(const struct value *body, const char **name, struct err *err);
     void (*free)(void *record);
     bool *(*seen)(void *record);
     struct object_ref (*ref)(const void *record);

@@ -85,39 +85,48 @@ task_facts(const struct task *t)
     return &t->facts;
 }
 
-enum task_move
-task_send(struct task *t, const char *method, const struct task_place *place,
-          task_step *then)
+/* The path of the target there, without a query; "/" parts the resource from
+ * its subresource. -1 and err. */
+static int
+add_path(struct buf *out, const struct task *t, const struct task_place *place,
+         struct err *err)
 {
-    const char *slash = strchr(place->resource, '/');
-    char *resource = slash == NULL ? mem_strdup(place->resource)
-                                   : mem_dup(place->resource,
-                                             (size_t)(slash - place->resource));
+    size_t n = strcspn(place->resource, "/");
+    char *resource = mem_dup(place->resource, n);
+    const char *rest = place->resource + n;
     struct kube_path path = {
         .group = place->group,
         .version = place->group == NULL ? "v1" : RENDER_VERSION,
         .resource = resource,
         .name = place->collection ? NULL : t->intent.target.name.s,
-        .subresource = slash == NULL ? NULL : slash + 1,
+        .subresource = *rest == '\0' ? NULL : rest + 1,
     };
-    struct buf text = {0};
-    struct err err;
-    int made = kube_path_add(&text, &path, &err);
+    int result = kube_path_add(out, &path, err);
 
     free(resource);
+    return result;
+}
+
+enum task_move
+task_send(struct task *t, const char *method, const struct task_place *place,
+          task_step *then)
+{
+    struct buf path = {0};
+    struct err err;
+
     clear_request(t);
-    if (made != 0) {
-        buf_fini(&text);
+    if (add_path(&path, t, place, &err) != 0) {
+        buf_fini(&path);
         return task_end(t, OUTCOME_INVALID, STR(""), err.text);
     }
     if (place->managed)
-        kube_path_query(&text, "fieldManager", RENDER_MANAGER);
+        kube_path_query(&path, "fieldManager", RENDER_MANAGER);
     if (place->unforced)
-        kube_path_query(&text, "force", "false");
+        kube_path_query(&path, "force", "false");
     t->request.method = method;
     t->request.accept = TASK_JSON;
     t->request.resource = place->resource;
-    t->request.path = buf_take(&text);
+    t->request.path = buf_take(&path);
     t->request.mutates = strcmp(method, "GET") != 0;
     t->then = then;
     return TASK_SEND;

@@ -43,8 +43,8 @@ later(struct arena *arena, struct str version)
 static enum task_move
 end_gone(struct task *t)
 {
-    return task_end(t, OUTCOME_DONE,
-                    later(&t->arena, t->intent.target.version), "");
+    return task_end(t, OUTCOME_DONE, later(&t->arena, t->intent.target.version),
+                    "");
 }
 
 static enum task_move

@@ -7,7 +7,7 @@
 
 static const char *const names[] = {
     "supervisor",
-#define WORKER(role, name, stop) name,
+#define WORKER(role, name, stop, patience) name,
 #include "supervisor/topology.def"
 };
 

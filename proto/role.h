@@ -9,7 +9,7 @@
  * supervisor/topology.def, in its order. */
 enum role {
     ROLE_SUPERVISOR,
-#define WORKER(role, name, stop) ROLE_##role,
+#define WORKER(role, name, stop, patience) ROLE_##role,
 #include "supervisor/topology.def"
     ROLE_COUNT
 };
@@ -17,7 +17,7 @@ enum role {
 /* Sets of roles, for routes. */
 enum {
     R_SUPERVISOR = 1u << ROLE_SUPERVISOR,
-#define WORKER(role, name, stop) R_##role = 1u << ROLE_##role,
+#define WORKER(role, name, stop, patience) R_##role = 1u << ROLE_##role,
 #include "supervisor/topology.def"
     R_WORKERS = ((1u << ROLE_COUNT) - 1) & ~1u
 };

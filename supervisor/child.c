@@ -55,7 +55,7 @@ announce(struct child *child, int64_t now)
 static enum child_action
 tell(struct child *child, int64_t now)
 {
-    child->limit = now + CHILD_STOP_LIMIT;
+    child->limit = now + child->patience;
     return CHILD_TELL;
 }
 

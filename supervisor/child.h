@@ -54,6 +54,7 @@ enum child_action {
 
 struct child {
     enum child_state state;
+    int64_t patience; /* how long a stop may take; set by the owner */
     int64_t due;      /* in CHILD_DOWN: when to start */
     int64_t limit;    /* when CHILD_LATE is due; 0: no limit runs */
     int64_t started;  /* the last start */
@@ -65,7 +66,8 @@ struct child {
 
 /* Limits, in nanoseconds. */
 #define CHILD_START_LIMIT INT64_C(10000000000)
-#define CHILD_STOP_LIMIT INT64_C(6000000000)
+#define CHILD_STOP_LIMIT INT64_C(1000000000) /* for a stop with nothing to do  \
+                                              */
 #define CHILD_HEALTHY INT64_C(60000000000)
 #define CHILD_UNREADY_DEATHS 10
 

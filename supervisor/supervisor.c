@@ -32,8 +32,9 @@ static const struct worker_row {
     enum role role;
     const char *name;
     unsigned stop;
+    const char *patience;
 } workers[] = {
-#define WORKER(role, name, stop) {ROLE_##role, name, stop},
+#define WORKER(role, name, stop, patience) {ROLE_##role, name, stop, patience},
 #include "supervisor/topology.def"
 };
 
@@ -683,6 +684,10 @@ start_all(struct supervisor *sup)
 
         p->sup = sup;
         p->row = &workers[i];
+        p->child.patience = CHILD_STOP_LIMIT;
+        if (p->row->patience[0] != '\0')
+            p->child.patience +=
+                options_duration(sup->options, p->row->patience);
         p->timer = event_new(sup->base, -1, 0, on_timer, p);
         if (p->timer == NULL)
             fatal("no event for a timer");

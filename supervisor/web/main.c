@@ -52,6 +52,7 @@ configure(void *state, struct worker *w, struct err *err)
 
     (void)err;
     web->worker = w;
+    web->page = page_new();
     return 0;
 }
 
@@ -127,7 +128,7 @@ main(int argc, char **argv)
         .stop = stop,
         .fini = fini,
     };
-    struct web web = {.page = page_new(), .listener = -1};
+    struct web web = {.listener = -1};
 
     return worker_main(argc, argv, &ops, &web);
 }

@@ -63,11 +63,6 @@ class Workers(driver.WorkerTest):
     def running(self, name, **options):
         return self.start(name).wire(kubeconfig=self.kubeconfig, **options)
 
-    def each(self):
-        for name in WORKERS:
-            with self.subTest(worker=name):
-                yield name
-
     def ends_with_complaint(self, worker, *words):
         """Its control link broke a rule: it ends by itself, and says why."""
         self.assertEqual(worker.wait(5), 1, worker.output())
@@ -81,24 +76,25 @@ class Workers(driver.WorkerTest):
 
     def test_HELLO_comes_first_and_READY_after_START(self):
         builds = set()
-        for name in self.each():
-            worker = self.start(name)
-            protocol, build, said, pid = worker.hello()
-            self.assertEqual((protocol, said, pid), (PROTOCOL, name, worker.pid))
-            builds.add(build)
-            worker.configure(kubeconfig=self.kubeconfig)
-            worker.grant()
-            for peer in worker.peers():
-                worker.link(peer)
-            worker.control.wait_read()
-            with self.assertRaises(AssertionError):
-                worker.control.receive(0.1)  # nothing before START
-            worker.control.send("START")
-            names = [worker.control.receive().name]
-            while names[-1] != "READY":
-                names.append(worker.control.receive().name)
-            self.assertLessEqual(set(names), {"STATE", "READY"})
-            self.assertEqual(worker.stop(), (True, 0))
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                worker = self.start(name)
+                protocol, build, said, pid = worker.hello()
+                self.assertEqual((protocol, said, pid), (PROTOCOL, name, worker.pid))
+                builds.add(build)
+                worker.configure(kubeconfig=self.kubeconfig)
+                worker.grant()
+                for peer in worker.peers():
+                    worker.link(peer)
+                worker.control.wait_read()
+                with self.assertRaises(AssertionError):
+                    worker.control.receive(0.1)  # nothing before START
+                worker.control.send("START")
+                names = [worker.control.receive().name]
+                while names[-1] != "READY":
+                    names.append(worker.control.receive().name)
+                self.assertLessEqual(set(names), {"STATE", "READY"})
+                self.assertEqual(worker.stop(), (True, 0))
         self.assertEqual(len(builds), 1)
 
     def test_it_starts_without_its_peers_and_takes_their_links_later(self):
@@ -145,13 +141,14 @@ class Workers(driver.WorkerTest):
                     self.ends_with_complaint(worker, message)
 
     def test_CONFIG_and_START_come_once(self):
-        for name in self.each():
-            worker = self.running(name)
-            worker.configure(kubeconfig=self.kubeconfig)
-            self.ends_with_complaint(worker, "CONFIG")
-            worker = self.running(name)
-            worker.control.send("START")
-            self.ends_with_complaint(worker, "START")
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                worker = self.running(name)
+                worker.configure(kubeconfig=self.kubeconfig)
+                self.ends_with_complaint(worker, "CONFIG")
+                worker = self.running(name)
+                worker.control.send("START")
+                self.ends_with_complaint(worker, "START")
 
     def test_a_grant_that_is_missing_or_of_no_use_is_FAILED(self):
         for name in ("projector", "elector", "web"):
@@ -162,16 +159,17 @@ class Workers(driver.WorkerTest):
                 worker.control.send("START")
                 self.assertIn("granted", worker.control.wait("FAILED").fields[0])
                 self.assertEqual(worker.wait(5), 1)
-        for name in self.each():
-            worker = self.start(name)
-            worker.hello()
-            worker.configure(kubeconfig=self.kubeconfig)
-            read, write = os.pipe()
-            worker.control.send("GRANTED", 0 if name == "elector" else 1,
-                                descriptor=read)
-            os.close(read)
-            os.close(write)
-            self.assertEqual(worker.wait(5), 1, worker.output())
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                worker = self.start(name)
+                worker.hello()
+                worker.configure(kubeconfig=self.kubeconfig)
+                read, write = os.pipe()
+                worker.control.send("GRANTED", 0 if name == "elector" else 1,
+                                    descriptor=read)
+                os.close(read)
+                os.close(write)
+                self.assertEqual(worker.wait(5), 1, worker.output())
 
     def test_a_lease_page_that_is_too_short_is_refused(self):
         for name, resource in (("projector", driver.LEASE_VIEW),
@@ -188,70 +186,76 @@ class Workers(driver.WorkerTest):
                 self.assertEqual(worker.wait(5), 1, worker.output())
 
     def test_started_by_hand_it_says_what_to_run_instead(self):
-        for name in self.each():
-            read, write = os.pipe()
-            self.addCleanup(os.close, read)
-            self.addCleanup(os.close, write)
-            for how in ({"descriptor": -1}, {"descriptor": read},
-                        {"arguments": ["--help"]}):
-                worker = self.start(name, **how)
-                self.assertEqual(worker.wait(5), 2)
-                line, = worker.error().splitlines()
-                self.assertIn("run control-plane instead", line)
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                read, write = os.pipe()
+                self.addCleanup(os.close, read)
+                self.addCleanup(os.close, write)
+                for how in ({"descriptor": -1}, {"descriptor": read},
+                            {"arguments": ["--help"]}):
+                    worker = self.start(name, **how)
+                    self.assertEqual(worker.wait(5), 2)
+                    line, = worker.error().splitlines()
+                    self.assertIn("run control-plane instead", line)
 
     # End
 
     def test_STOP_is_answered_with_BYE_and_exit_0(self):
-        for name in self.each():
-            worker = self.running(name)
-            self.assertEqual(worker.stop(), (True, 0))
-            worker = self.start(name)  # all at once, as when it stops early
-            worker.hello()
-            worker.configure(kubeconfig=self.kubeconfig)
-            worker.grant()
-            worker.control.send("START")
-            self.assertEqual(worker.stop(), (True, 0))
-            worker = self.start(name)  # before START
-            worker.hello()
-            worker.configure(kubeconfig=self.kubeconfig)
-            self.assertEqual(worker.stop(), (True, 0))
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                worker = self.running(name)
+                self.assertEqual(worker.stop(), (True, 0))
+                worker = self.start(name)  # all at once, as when it stops early
+                worker.hello()
+                worker.configure(kubeconfig=self.kubeconfig)
+                worker.grant()
+                worker.control.send("START")
+                self.assertEqual(worker.stop(), (True, 0))
+                worker = self.start(name)  # before START
+                worker.hello()
+                worker.configure(kubeconfig=self.kubeconfig)
+                self.assertEqual(worker.stop(), (True, 0))
 
     def test_what_follows_STOP_does_no_harm(self):
-        for name in self.each():
-            worker = self.running(name)
-            after = b"".join(frame("STOP") for _ in range(3))
-            peers = worker.peers() or ["placer"]
-            ours, theirs = socket.socketpair()
-            with ours, theirs:
-                worker.control.send_bytes(
-                    frame("STOP") + after
-                    + frame("LINKED", driver.ROLES[peers[0]], 2, flags=DESCRIPTOR),
-                    theirs.fileno())
-                worker.control.send("TERM_BEGAN", 1)
-                self.assertEqual(worker.wait(), 0, worker.output())
-            self.assertIn("BYE", [f.name for f in worker.control.drain()])
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                worker = self.running(name)
+                after = b"".join(frame("STOP") for _ in range(3))
+                peers = worker.peers() or ["placer"]
+                ours, theirs = socket.socketpair()
+                with ours, theirs:
+                    worker.control.send_bytes(
+                        frame("STOP") + after
+                        + frame("LINKED", driver.ROLES[peers[0]], 2, flags=DESCRIPTOR),
+                        theirs.fileno())
+                    worker.control.send({"elector": "CONTEND", "web": "READINESS"}.get(
+                        name, "STOP"))
+                    self.assertEqual(worker.wait(), 0, worker.output())
+                self.assertIn("BYE", [f.name for f in worker.control.drain()])
 
     def test_supervisor_gone_is_exit_0_within_a_second(self):
         longest = 0
         begin = {
             "at once": lambda w: None,
             "after HELLO": lambda w: w.hello(),
-            "after CONFIG": lambda w: (w.hello(), w.configure(kubeconfig=self.kubeconfig)),
+            "after CONFIG": lambda w: (w.hello(),
+                                       w.configure(kubeconfig=self.kubeconfig)),
             "running": lambda w: w.wire(kubeconfig=self.kubeconfig),
             "in a frame": lambda w: (w.wire(kubeconfig=self.kubeconfig),
                                      w.control.send_bytes(frame("STOP")[:7])),
             "told to stop": lambda w: (w.wire(kubeconfig=self.kubeconfig),
                                        w.control.send("STOP")),
         }
-        for name in self.each():
-            for when, prepare in begin.items():
-                with self.subTest(when=when):
-                    worker = self.start(name)
-                    prepare(worker)
-                    worker.control.close()
-                    closed = time.monotonic()
-                    self.assertEqual(worker.wait(), 0, worker.output())
-                    longest = max(longest, time.monotonic() - closed)
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                for when, prepare in begin.items():
+                    with self.subTest(when=when):
+                        worker = self.start(name)
+                        prepare(worker)
+                        worker.control.close()
+                        closed = time.monotonic()
+                        self.assertEqual(worker.wait(), 0, worker.output())
+                        longest = max(longest, time.monotonic() - closed)
         print(f"  longest: {longest * 1000:.0f} ms")
         self.assertLess(longest, 1)
 
@@ -279,12 +283,13 @@ class Workers(driver.WorkerTest):
             yield what, frame("STOP", body=body), "STOP"
 
     def test_a_bad_frame_on_the_control_link_ends_the_process(self):
-        for name in self.each():
-            for what, data, word in self.bad_frames(name):
-                with self.subTest(what=what):
-                    worker = self.running(name)
-                    worker.control.send_bytes(data)
-                    self.ends_with_complaint(worker, word)
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                for what, data, word in self.bad_frames(name):
+                    with self.subTest(what=what):
+                        worker = self.running(name)
+                        worker.control.send_bytes(data)
+                        self.ends_with_complaint(worker, word)
 
     def test_fields_of_a_wrong_kind_on_the_control_link_end_the_process(self):
         for message in ("CONFIG", "GRANTED", "LINKED", "TERM_BEGAN", "READINESS"):
@@ -304,34 +309,34 @@ class Workers(driver.WorkerTest):
                         self.assertEqual(worker.wait(5), 1, worker.output())
 
     def test_descriptors_that_no_frame_claims_are_closed(self):
-        for name in self.each():
-            worker = self.running(name)
-            read, write = os.pipe()
-            for _ in range(40):
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                worker = self.running(name)
+                read, write = os.pipe()
                 worker.control.send_bytes(frame("STOP")[:6], write)
                 worker.control.wait_read()
-                break
-            os.close(write)
-            worker.control.send_bytes(frame("STOP")[6:])
-            self.assertEqual(worker.wait(), 0)
-            self.assertEqual(os.read(read, 1), b"")
-            os.close(read)
+                os.close(write)
+                worker.control.send_bytes(frame("STOP")[6:])
+                self.assertEqual(worker.wait(), 0)
+                self.assertEqual(os.read(read, 1), b"")
+                os.close(read)
 
     def test_noise_on_the_control_link_is_no_crash(self):
         seed = random.randrange(1 << 32)
         print(f"  seed {seed}")
         dice = random.Random(seed)
-        for name in self.each():
-            for _ in range(12):
-                worker = self.start(name)
-                if dice.random() < 0.5:
-                    worker.wire(kubeconfig=self.kubeconfig)
-                number = dice.choice(list(MESSAGES.values())).number
-                length = dice.choice((0, 3, 20, 200))
-                data = HEADER.pack(length, number, dice.choice((0, 1, 0xffff)), 0)
-                worker.control.send_bytes(data + dice.randbytes(length + 3))
-                worker.control.close()
-                self.assertIn(worker.wait(), (0, 1), worker.output())
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                for _ in range(12):
+                    worker = self.start(name)
+                    if dice.random() < 0.5:
+                        worker.wire(kubeconfig=self.kubeconfig)
+                    number = dice.choice(list(MESSAGES.values())).number
+                    length = dice.choice((0, 3, 20, 200))
+                    data = HEADER.pack(length, number, dice.choice((0, 1, 0xffff)), 0)
+                    worker.control.send_bytes(data + dice.randbytes(length + 3))
+                    worker.control.close()
+                    self.assertIn(worker.wait(), (0, 1), worker.output())
 
     # Links between workers
 

@@ -23,7 +23,7 @@ note(struct seen *seen, const struct stream_event *event)
 {
     static const char *const names[] = {"ADDED", "MODIFIED", "DELETED",
                                         "BOOKMARK", "ERROR"};
-    struct identity id = {0};
+    struct identity id;
 
     if (event->type == KUBE_ERROR) {
         buf_printf(&seen->text, "ERROR %d %s; ", event->status->code,

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sha1.h>
 #include <string.h>
 
 #include "common/map.h"
@@ -117,6 +118,99 @@ test_3_1_12_4_bytes(void **state)
     assert_string_equal(fabric, "79cabab3-d537-5577-b4e8-36a2c27e4072");
 }
 
+/* The reference: a name put together byte by byte, as 3.1 and 3.2 have it. */
+
+static void
+name_u32(struct buf *name, uint32_t n)
+{
+    for (int shift = 24; shift >= 0; shift -= 8)
+        buf_addc(name, (char)(n >> shift & 0xff));
+}
+
+static void
+name_text(struct buf *name, struct str text)
+{
+    name_u32(name, (uint32_t)text.n);
+    buf_adds(name, text);
+}
+
+static void
+name_of(struct buf *name, const char *kind, struct str uid, struct str group,
+        const uint32_t *coordinates, size_t count)
+{
+    buf_clear(name);
+    buf_addz(name, "\xd9\x54\xd6\x17\xe8\x1d\x58\xd0"
+                   "\x8f\x22\xf4\x5a\xfd\xa6\x22\x60");
+    buf_addz(name, "mokka-identity-v1"); /* no length before it: 12.1 */
+    name_text(name, str_of(kind));
+    name_text(name, uid);
+    name_text(name, group);
+    for (size_t i = 0; i < count; i++)
+        name_u32(name, coordinates[i]);
+}
+
+static void
+v5_of(const struct buf *name, uint8_t v5[SHA1_DIGEST_LENGTH],
+      char text[IDENTITY_UUID])
+{
+    SHA1_CTX sha;
+
+    SHA1Init(&sha);
+    SHA1Update(&sha, (const uint8_t *)buf_bytes(name), name->len);
+    SHA1Final(v5, &sha);
+    v5[6] = (uint8_t)(0x50 + v5[6] % 16);
+    v5[8] = (uint8_t)(0x80 + v5[8] % 64);
+    for (int i = 0, at = 0; i < 16; i++)
+        at += sprintf(text + at, "%s%02x",
+                      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", v5[i]);
+}
+
+static void
+test_3_2_12_1_against_reference(void **state)
+{
+    struct seeded s = seeded_start("test_3_2_12_1_against_reference");
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+    struct buf name = {0};
+
+    (void)state;
+    for (int i = 0; i < seeded_rounds(500); i++) {
+        char texts[2][80];
+        struct str parts[2];
+        uint32_t at[3] = {(uint32_t)seeded_next(&s), (uint32_t)seeded_next(&s),
+                          (uint32_t)seeded_next(&s)};
+        uint8_t v5[SHA1_DIGEST_LENGTH];
+        uint64_t number = 0;
+        struct identity_gpus gpus;
+        char fabric[IDENTITY_UUID];
+        char uuid[IDENTITY_GPU];
+        char serial[IDENTITY_SERIAL];
+        char text[IDENTITY_UUID];
+        char digits[IDENTITY_SERIAL];
+
+        for (int j = 0; j < 2; j++) {
+            parts[j] = (struct str){texts[j], (size_t)seeded_below(&s, 80)};
+            for (size_t k = 0; k < parts[j].n; k++)
+                texts[j][k] = letters[seeded_below(&s, sizeof(letters) - 1)];
+        }
+        identity_fabric(parts[0], parts[1], at[0], fabric);
+        name_of(&name, "fabric", parts[0], parts[1], at, 1);
+        v5_of(&name, v5, text);
+        assert_string_equal(fabric, text);
+        identity_gpus_init(&gpus, parts[0], parts[1], at[0]);
+        identity_gpu(&gpus, at[1], at[2], uuid, serial);
+        name_of(&name, "gpu", parts[0], parts[1], at, 3);
+        v5_of(&name, v5, text);
+        assert_string_equal(uuid + 4, text);
+        name_of(&name, "serial", parts[0], parts[1], at, 3);
+        v5_of(&name, v5, text);
+        for (int j = 0; j < 8; j++)
+            number = number * 256 + v5[j];
+        snprintf(digits, sizeof(digits), "%020" PRIu64, number);
+        assert_string_equal(serial, digits);
+    }
+    buf_fini(&name);
+}
+
 /* Version and variant are in every identity, also before the serial is read. */
 static void
 test_3_3_12_3_bits(void **state)
@@ -174,6 +268,7 @@ main(void)
         cmocka_unit_test(test_3_5_12_5_cut),
         cmocka_unit_test(test_3_5_12_2_suffix),
         cmocka_unit_test(test_3_1_12_4_bytes),
+        cmocka_unit_test(test_3_2_12_1_against_reference),
         cmocka_unit_test(test_3_3_12_3_bits),
         cmocka_unit_test(test_3_4_distinct),
     };

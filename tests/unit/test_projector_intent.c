@@ -624,6 +624,37 @@ a_failing_object_rests_longer_each_time(void **state)
 }
 
 static void
+the_servers_trouble_keeps_nobody_long(void **state)
+{
+    const struct answer a = {.verdict = VERDICT_FAILED, .server = true};
+    struct bench *b = *state;
+
+    say_node(b, 1, "n", "1", "a");
+    for (unsigned i = 0; i < 20; i++) {
+        intents_finish(b->t, take(b, 1), &a, b->now, &b->reply);
+        assert_true(intents_due(b->t) - b->now <= 30 * CLOCK_SECOND);
+        b->now = intents_due(b->t);
+    }
+}
+
+static void
+hurrying_ends_every_rest(void **state)
+{
+    struct bench *b = *state;
+
+    say_node(b, 1, "a", "1", "a");
+    lose(b, take(b, 1), CLOCK_SECOND);
+    say_node(b, 2, "b", "1", "a");
+    lose(b, take(b, 2), 2 * CLOCK_SECOND);
+    say_status(b, 3, ACTION_RACK_STATUS, "r", "{}");
+    intents_hurry(b->t, b->now);
+    take(b, 1);
+    /* It is not the quiet time that is cut short. */
+    assert_int_equal(intent_slot_failures(take(b, 2)), 1);
+    take(b, 0);
+}
+
+static void
 a_rest_is_the_whole_objects(void **state)
 {
     struct bench *b = *state;
@@ -820,6 +851,8 @@ main(void)
         TEST(an_inventory_has_one_request_in_flight),
         TEST(objects_take_turns),
         TEST(a_failing_object_rests_longer_each_time),
+        TEST(the_servers_trouble_keeps_nobody_long),
+        TEST(hurrying_ends_every_rest),
         TEST(a_rest_is_the_whole_objects),
         TEST(others_go_on_while_one_rests),
         TEST(outdated_news_slow_their_author_down),

@@ -177,7 +177,7 @@ test_stop_in_every_state_ends(void **state)
 static void
 test_stop_that_takes_too_long_is_killed(void **state)
 {
-    struct child child = {0};
+    struct child child = {.patience = CHILD_STOP_LIMIT};
     int64_t now = CLOCK_SECOND;
 
     (void)state;

@@ -177,8 +177,8 @@ test_report_of_wrong_shape_is_refused(void **state)
     (void)state;
     u = unpack_body(STR("\223\303\240\201\241a\241b"), &err);
     assert_non_null(u);
-    assert_int_equal(
-        health_report(&h, ROLE_PLACER, unpacked_root(u), &err), -1);
+    assert_int_equal(health_report(&h, ROLE_PLACER, unpacked_root(u), &err),
+                     -1);
     unpacked_free(u);
 }
 

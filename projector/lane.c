@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "projector/lane.h"
+
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+
+#define BACKOFF_FIRST (5 * CLOCK_MS)
+#define BACKOFF_MOST (1000 * CLOCK_SECOND)
+#define BACKOFF_MOST_SERVER (30 * CLOCK_SECOND)
+/* So long after its last rest an object's failures are remembered. */
+#define MEMORY (60 * CLOCK_SECOND)
+#define NEVER INT64_MAX
+
+/* Which lane an action belongs to, and its place there. */
+static const struct seat {
+    char kind;
+    unsigned place;
+} seats[ACTION_COUNT] = {
+    [ACTION_RACK] = {'r', 0},
+    [ACTION_RACK_STATUS] = {'r', 1},
+    [ACTION_NODE] = {'n', 0},
+    [ACTION_INVENTORY_FINALIZER] = {'i', 0},
+    [ACTION_INVENTORY_STATUS] = {'i', 1},
+};
+
+static void
+free_slot(struct intent_slot *s)
+{
+    if (s == NULL)
+        return;
+    free(s->order);
+    free(s->next);
+    free(s->stands);
+    free(s->uid);
+    free(s->version);
+    free(s);
+}
+
+static void
+free_lane(struct lane *lane)
+{
+    for (unsigned i = 0; i < LANE_SLOTS; i++)
+        free_slot(lane->slots[i]);
+    free(lane->key);
+    free(lane);
+}
+
+void
+lanes_fini(struct lanes *lanes)
+{
+    struct lane *lane;
+    size_t pos = 0;
+
+    while ((lane = lanes_walk(lanes, &pos)) != NULL)
+        free_lane(lane);
+    map_fini(&lanes->by_key);
+    line_fini(&lanes->line);
+}
+
+struct lane *
+lanes_walk(const struct lanes *lanes, size_t *pos)
+{
+    return map_next(&lanes->by_key, pos);
+}
+
+static char *
+lane_key(enum action action, struct str name)
+{
+    return mem_printf("%c%.*s", seats[action].kind, (int)name.n, name.s);
+}
+
+static struct lane *
+find_lane(struct lanes *lanes, enum action action, struct str name, bool make)
+{
+    char *key = lane_key(action, name);
+    struct lane *lane = map_get(&lanes->by_key, key);
+
+    if (lane != NULL || !make) {
+        free(key);
+        return lane;
+    }
+    lane = mem_zalloc(sizeof(*lane));
+    lane->key = key;
+    map_put(&lanes->by_key, key, lane);
+    return lane;
+}
+
+struct str
+lane_name(const struct lane *lane)
+{
+    return str_of(lane->key + 1);
+}
+
+struct intent_slot *
+lanes_slot(struct lanes *lanes, enum action action, struct str name, bool make)
+{
+    struct lane *lane = find_lane(lanes, action, name, make);
+    struct intent_slot **s;
+
+    if (lane == NULL)
+        return NULL;
+    s = &lane->slots[seats[action].place];
+    if (*s == NULL && make) {
+        *s = mem_zalloc(sizeof(**s));
+        (*s)->lane = lane;
+        (*s)->action = action;
+    }
+    return *s;
+}
+
+static bool
+is_pending(const struct intent_slot *s)
+{
+    return s != NULL && s->order != NULL && !s->in_flight;
+}
+
+struct order *
+lanes_set(struct lanes *lanes, struct intent_slot *s, struct order *order,
+          bool in_flight)
+{
+    struct order *old = s->order;
+
+    lanes->counts.queued -= is_pending(s);
+    lanes->counts.in_flight -= s->in_flight;
+    s->order = order;
+    s->in_flight = in_flight;
+    lanes->counts.queued += is_pending(s);
+    lanes->counts.in_flight += s->in_flight;
+    return old;
+}
+
+/* When the lane's next order is due; NEVER if it has none. */
+static int64_t
+lane_due(const struct lane *lane)
+{
+    int64_t due = NEVER;
+
+    for (unsigned i = 0; i < LANE_SLOTS; i++)
+        if (is_pending(lane->slots[i]) && lane->slots[i]->due < due)
+            due = lane->slots[i]->due;
+    return due == NEVER || due > lane->rest ? due : lane->rest;
+}
+
+static bool
+drop_empty_slots(struct lane *lane)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < LANE_SLOTS; i++) {
+        struct intent_slot *s = lane->slots[i];
+
+        if (s != NULL && s->order == NULL && s->version == NULL) {
+            free_slot(s);
+            lane->slots[i] = NULL;
+        }
+        any = any || lane->slots[i] != NULL;
+    }
+    return any;
+}
+
+void
+lanes_settle(struct lanes *lanes, struct lane *lane, int64_t now)
+{
+    bool used = drop_empty_slots(lane);
+    int64_t due = lane_due(lane);
+
+    if (lane->busy) {
+        line_leave(&lanes->line, &lane->item);
+    } else if (due != NEVER) {
+        due = due < now ? now : due;
+        /* One that waits for its turn keeps it. */
+        if (lane->item.place == 0 || lane->item.at > now)
+            line_join(&lanes->line, &lane->item, due);
+    } else if (!used && (lane->failures == 0 || lane->rest + MEMORY <= now)) {
+        line_leave(&lanes->line, &lane->item);
+        map_remove(&lanes->by_key, lane->key);
+        free_lane(lane);
+    } else if (!used) {
+        line_join(&lanes->line, &lane->item, lane->rest + MEMORY);
+    } else {
+        line_leave(&lanes->line, &lane->item);
+    }
+}
+
+/* The lane's first order that is due, or NULL. */
+static struct intent_slot *
+pick(const struct lane *lane, int64_t now)
+{
+    struct intent_slot *first = NULL;
+
+    if (lane->rest > now)
+        return NULL;
+    for (unsigned i = 0; i < LANE_SLOTS; i++) {
+        struct intent_slot *s = lane->slots[i];
+
+        if (is_pending(s) && s->due <= now &&
+            (first == NULL || s->turn < first->turn))
+            first = s;
+    }
+    return first;
+}
+
+struct intent_slot *
+lanes_next(struct lanes *lanes, int64_t now)
+{
+    struct line_item *item;
+
+    while ((item = line_first(&lanes->line)) != NULL && item->at <= now) {
+        struct lane *lane = (struct lane *)item;
+        struct intent_slot *s = pick(lane, now);
+
+        line_leave(&lanes->line, item);
+        if (s == NULL) {
+            lanes_settle(lanes, lane, now);
+            continue;
+        }
+        lane->busy = true;
+        lanes_set(lanes, s, s->order, true);
+        return s;
+    }
+    return NULL;
+}
+
+static void
+count_failure(struct lane *lane, const struct answer *a, int64_t now)
+{
+    int64_t rest = a->server ? BACKOFF_MOST_SERVER : BACKOFF_MOST;
+
+    if (lane->failures < 32 && BACKOFF_FIRST << lane->failures < rest)
+        rest = BACKOFF_FIRST << lane->failures;
+    lane->failures++;
+    lane->rest = now + (rest < a->retry_after ? a->retry_after : rest);
+}
+
+void
+lane_count(struct lane *lane, const struct answer *a, int64_t now)
+{
+    if (a->verdict == VERDICT_FAILED ||
+        (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_STALE)) {
+        count_failure(lane, a, now);
+    } else if (a->verdict == VERDICT_ENDED) {
+        lane->failures = 0;
+        lane->rest = 0;
+    }
+}
