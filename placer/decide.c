@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "placer/names.h"
 #include "placer/project.h"
+#include "placer/status.h"
 #include "proto/frame.h"
 
 /* Says a wish; remembers if it had to be held back. */
@@ -31,15 +32,6 @@ target_of(const struct object_meta *m)
 
 /* ---- inventories ------------------------------------------------------- */
 
-static bool
-has_finalizer(const struct world_inventory *v)
-{
-    for (size_t i = 0; i < v->o.finalizers.count; i++)
-        if (str_is(v->o.finalizers.items[i], FINALIZER_INVENTORY))
-            return true;
-    return false;
-}
-
 static void
 want_finalizer(struct placer *p, const struct world_inventory *v, bool present)
 {
@@ -54,30 +46,17 @@ want_finalizer(struct placer *p, const struct world_inventory *v, bool present)
     want(p, ACTION_INVENTORY_FINALIZER, &i.target, MSG_FINALIZER, &body);
 }
 
-static bool
-owns_racks(const struct placer *p, const struct world_inventory *v)
-{
-    const struct object_ref ref = {v->o.meta.name, v->o.meta.uid};
-    const struct world_rack *r;
-    size_t pos = 0;
-
-    while ((r = map_next(&p->world.kinds[KIND_RACK], &pos)) != NULL)
-        if (rack_controlled(r->o.owners, ref))
-            return true;
-    return false;
-}
-
 /* The finalizer comes before the first rack and goes after the last one. */
 static void
 decide_inventory(struct placer *p, const struct plan_inventory *v)
 {
     bool deleting = v->world->o.meta.deleting;
-    bool has = has_finalizer(v->world);
+    bool has = world_has_finalizer(v->world);
 
     if (!deleting && !has && v->accepted &&
         v->verdict.decision == ADMIT_ACCEPTED)
         want_finalizer(p, v->world, true);
-    else if (deleting && has && !owns_racks(p, v->world))
+    else if (deleting && has && v->racks == 0)
         want_finalizer(p, v->world, false);
     else
         wish_drop(&p->wishes, ACTION_INVENTORY_FINALIZER,
@@ -208,25 +187,29 @@ slot_at(const struct object_rack *rack, int64_t index)
     return NULL;
 }
 
+/* What is sent counts as standing from now on. */
 static void
 assume(struct placer *p, const struct rack_input *in, const char *name,
        const struct object_ref *nodes)
 {
-    struct plan_assumed *a = mem_zalloc(sizeof(*a));
-    size_t count = (size_t)in->profile->nodes_per_rack;
+    struct placer_assumed *a = mem_zalloc(sizeof(*a));
+    int64_t per_rack = in->profile->nodes_per_rack;
+    struct place_binding b = {.rack = in->index};
 
     a->rack = mem_strdup(name);
-    a->inventory.name = arena_str(&a->arena, in->inventory.name);
-    a->inventory.uid = arena_str(&a->arena, in->inventory.uid);
-    a->group = arena_str(&a->arena, in->group);
-    a->index = in->index;
-    a->count = count;
-    a->nodes = arena_alloc(&a->arena, count * sizeof(*a->nodes));
-    for (size_t i = 0; i < count; i++) {
-        a->nodes[i].name = arena_str(&a->arena, nodes[i].name);
-        a->nodes[i].uid = arena_str(&a->arena, nodes[i].uid);
+    b.inventory.name = arena_str(&a->arena, in->inventory.name);
+    b.inventory.uid = arena_str(&a->arena, in->inventory.uid);
+    b.group = arena_str(&a->arena, in->group);
+    a->bindings =
+        arena_alloc(&a->arena, (size_t)per_rack * sizeof(*a->bindings));
+    for (b.slot = 0; b.slot < per_rack; b.slot++) {
+        if (nodes[b.slot].name.n == 0)
+            continue;
+        b.node.name = arena_str(&a->arena, nodes[b.slot].name);
+        b.node.uid = arena_str(&a->arena, nodes[b.slot].uid);
+        a->bindings[a->count++] = b;
     }
-    map_put(&p->assumed, a->rack, a);
+    placer_assume(p, a);
 }
 
 static void
@@ -272,8 +255,7 @@ write_rack(struct placer *p, const struct plan_rack *rack,
            const struct world_rack *have, const struct rack_bindings *bindings)
 {
     struct rack_input in = {
-        .inventory = {rack->group->inventory->world->o.meta.name,
-                      rack->group->inventory->world->o.meta.uid},
+        .inventory = plan_ref(rack->group->inventory),
         .group = rack->group->spec->id,
         .index = rack->index,
         .count = rack->group->spec->count,
@@ -315,20 +297,20 @@ write_rack(struct placer *p, const struct plan_rack *rack,
     arena_fini(&arena);
 }
 
-/* The bindings of one rack: those that stay, those that are new, and those
- * that are given up but not clean yet. */
+/* The slots of one rack as they are to be written: bindings that stay, those
+ * that are new, and those that are given up but not clean yet. */
 struct slots {
     struct object_ref *nodes;
-    int64_t *kept;
+    int64_t *kept; /* indexes beyond the rendering */
     size_t kept_count;
 };
 
 static void
 release_slot(struct placer *p, const struct world_rack *have,
-             const struct place_released *r, int64_t per_rack, struct slots *s)
+             const struct alloc_binding *b, int64_t per_rack, struct slots *s)
 {
     const struct object_slot *slot =
-        have == NULL ? NULL : slot_at(&have->o, r->binding->slot);
+        have == NULL ? NULL : slot_at(&have->o, b->in.slot);
 
     if (slot == NULL || slot->node.name.n == 0)
         return;
@@ -338,7 +320,7 @@ release_slot(struct placer *p, const struct world_rack *have,
                  F_INT("nodeIndex", slot->index),
                  F_STR("node", slot->node.name.s),
                  F_STR("nodeUID", slot->node.uid.s),
-                 F_STR("reason", release_name(r->reason)));
+                 F_STR("reason", release_name(b->reason)));
         return;
     }
     if (slot->index < per_rack)
@@ -346,12 +328,6 @@ release_slot(struct placer *p, const struct world_rack *have,
     else
         s->kept[s->kept_count++] = slot->index;
 }
-
-/* Where the walk through a group's share stands. */
-struct cursor {
-    struct place_share share;
-    size_t retained, assigned, released;
-};
 
 static bool
 is_projectable(const struct world_rack *have, const struct plan_rack *rack)
@@ -361,84 +337,80 @@ is_projectable(const struct world_rack *have, const struct plan_rack *rack)
            str_is(have->o.digest, rack->facts.digest);
 }
 
+/* A binding that stays; its projection is looked at once it is durable. */
 static void
-take_slots(struct placer *p, const struct plan_rack *rack,
-           const struct world_rack *have, struct cursor *c, struct slots *s)
+keep_slot(struct placer *p, const struct plan_rack *rack,
+          const struct world_rack *have, const struct alloc_binding *b,
+          struct slots *s)
 {
-    const struct place_share *share = &c->share;
-    int64_t per_rack = rack->group->profile->nodes_per_rack;
+    const struct object_slot *slot =
+        have == NULL ? NULL : slot_at(&have->o, b->in.slot);
 
-    for (; c->retained < share->retained_count &&
-           share->retained[c->retained]->rack == rack->index;
-         c->retained++) {
-        const struct place_binding *b = share->retained[c->retained];
-        const struct object_slot *slot =
-            have == NULL ? NULL : slot_at(&have->o, b->slot);
-
-        s->nodes[b->slot] = b->node;
-        if (slot != NULL && str_eq(slot->node.uid, b->node.uid) &&
-            is_projectable(have, rack) &&
-            map_get(&p->duplicates, b->node.uid.s) == NULL)
-            decide_projection(p, &have->o, slot);
-    }
-    for (; c->assigned < share->assigned_count &&
-           share->assigned[c->assigned].rack == rack->index;
-         c->assigned++) {
-        const struct place_assigned *a = &share->assigned[c->assigned];
-
-        s->nodes[a->slot] = (struct object_ref){a->node->name, a->node->uid};
-    }
-    for (; c->released < share->released_count &&
-           share->released[c->released].binding->rack <= rack->index;
-         c->released++)
-        if (share->released[c->released].binding->rack == rack->index)
-            release_slot(p, have, &share->released[c->released], per_rack, s);
+    s->nodes[b->in.slot] = b->in.node;
+    if (slot != NULL && str_eq(slot->node.uid, b->in.node.uid) &&
+        is_projectable(have, rack) && b->node->binding_count == 1)
+        decide_projection(p, &have->o, slot);
 }
 
 static void
-decide_rack(struct placer *p, const struct plan_rack *rack, struct cursor *c)
+take_slots(struct placer *p, const struct plan_rack *rack,
+           const struct world_rack *have, struct slots *s)
+{
+    const struct alloc_rack *bound = alloc_rack(&p->alloc, rack->facts.name);
+    int64_t per_rack = rack->group->profile->nodes_per_rack;
+
+    for (size_t i = 0; bound != NULL && i < bound->count; i++) {
+        const struct alloc_binding *b = &bound->bindings[i];
+
+        if (b->released)
+            release_slot(p, have, b, per_rack, s);
+        else
+            keep_slot(p, rack, have, b, s);
+    }
+}
+
+/* Waiting Nodes that get a slot now, rack by rack: a run of them is one rack's.
+ */
+struct assigning {
+    struct alloc_group *group;
+    size_t next;  /* of the waiting Nodes */
+    size_t count; /* that get a slot */
+    int64_t at;   /* the coordinate of the next */
+};
+
+static void
+decide_rack(struct placer *p, const struct plan_rack *rack,
+            struct assigning *assigning)
 {
     const struct world_rack *have = world_rack(&p->world, rack->facts.name);
     const struct plan_inventory *v = rack->group->inventory;
-    struct object_ref owner = {v->world->o.meta.name, v->world->o.meta.uid};
-    size_t per_rack = (size_t)rack->group->profile->nodes_per_rack;
+    int64_t per_rack = rack->group->profile->nodes_per_rack;
     struct slots s = {
-        .nodes = mem_zalloc(per_rack * sizeof(*s.nodes)),
+        .nodes = mem_zalloc((size_t)per_rack * sizeof(*s.nodes)),
         .kept = mem_zalloc(MAX_NODES_PER_RACK * sizeof(*s.kept)),
     };
 
-    take_slots(p, rack, have, c, &s);
-    if (have != NULL &&
-        (have->o.meta.deleting || !rack_controlled(have->o.owners, owner) ||
-         (have->o.managed && !have->o.spec_ours)))
+    p->examined++;
+    take_slots(p, rack, have, &s);
+    for (; assigning != NULL && assigning->next < assigning->count &&
+           assigning->at >= 0 && assigning->at / per_rack == rack->index;
+         assigning->next++) {
+        const struct alloc_node *n = assigning->group->waiting[assigning->next];
+
+        s.nodes[assigning->at % per_rack] =
+            (struct object_ref){n->in.name, n->in.uid};
+        assigning->at = alloc_free_from(assigning->group, assigning->at + 1);
+    }
+    if (have != NULL && (have->o.meta.deleting ||
+                         !rack_controlled(have->o.owners, plan_ref(v)) ||
+                         (have->o.managed && !have->o.spec_ours)))
         ; /* being retired, somebody else's, or edited by somebody else */
-    else if (has_finalizer(v->world) &&
+    else if (world_has_finalizer(v->world) &&
              !is_busy(p, str_of(rack->facts.name), have))
         write_rack(p, rack, have,
                    &(struct rack_bindings){s.nodes, s.kept, s.kept_count});
     free(s.nodes);
     free(s.kept);
-}
-
-static void
-decide_group(struct placer *p, const struct plan_group *g)
-{
-    struct object_ref inventory = {g->inventory->world->o.meta.name,
-                                   g->inventory->world->o.meta.uid};
-    struct cursor c = {
-        .share = place_share(&p->plan.place, inventory, g->spec->id),
-    };
-
-    for (int64_t i = 0; i < g->spec->count; i++) {
-        char name[IDENTITY_NAME_MAX];
-        const struct plan_rack *rack;
-
-        identity_rack_name(inventory.name, inventory.uid, g->spec->id,
-                           (uint32_t)i, name);
-        rack = plan_rack(&p->plan, name);
-        if (rack != NULL)
-            decide_rack(p, rack, &c);
-    }
 }
 
 /* ---- retirement (mokka-api 7.6) ---------------------------------------- */
@@ -515,49 +487,98 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
                   F_STR("reason", release_name(why)));
 }
 
+/* A rack that is not (or not any more) one of those that are to be. */
 static void
-decide_retirement(struct placer *p)
+decide_other(struct placer *p, const char *name)
 {
-    const struct world_rack *r;
-    size_t pos = 0;
+    const struct world_rack *r = world_rack(&p->world, name);
+    const struct plan_inventory *v;
+    enum release why;
 
-    while ((r = map_next(&p->world.kinds[KIND_RACK], &pos)) != NULL) {
-        const struct plan_inventory *v =
-            plan_inventory(&p->plan, &r->o.inventory);
-        enum release why;
+    p->examined++;
+    if (r == NULL || !rack_owned(&r->o))
+        return;
+    v = plan_inventory(&p->plan, &r->o.inventory);
+    if (v != NULL && is_retired(p, r, v, &why))
+        retire(p, r, why);
+}
 
-        if (v != NULL && rack_owned(&r->o) && is_retired(p, r, v, &why))
-            retire(p, r, why);
+/* ---- one pass ---------------------------------------------------------- */
+
+/* Looks at one rack; false: wishes had to be held back, it stays dirty. */
+static bool
+decide_one(struct placer *p, const char *name, struct assigning *assigning)
+{
+    const struct plan_rack *rack = plan_rack(&p->plan, name);
+    const struct world_rack *have = world_rack(&p->world, name);
+
+    if (rack != NULL)
+        decide_rack(p, rack, assigning);
+    if (rack == NULL || (have != NULL && have->o.meta.deleting))
+        decide_other(p, name);
+    status_rack(p, name);
+    return !p->starved;
+}
+
+/* The object name of the rack that holds a coordinate. */
+static void
+name_rack(const struct alloc_group *g, int64_t at, char name[IDENTITY_NAME_MAX])
+{
+    identity_rack_name(g->in.inventory.name, g->in.inventory.uid, g->in.id,
+                       (uint32_t)(at / g->in.nodes_per_rack), name);
+}
+
+/* Gives slots to the Nodes that wait for a group.  What is written counts as
+ * standing at once and leaves the waiting ones, so each turn looks at the state
+ * that is left; a rack that cannot be written now is passed by. */
+static void
+assign(struct placer *p, struct alloc_group *g)
+{
+    int64_t from = 0;
+    size_t skipped = 0;
+
+    while (!p->starved && g->waiting_count > skipped) {
+        struct assigning a = {.group = g, .next = skipped};
+        size_t before = g->waiting_count;
+        char name[IDENTITY_NAME_MAX];
+
+        a.at = alloc_free_from(g, from);
+        if (a.at < 0)
+            return;
+        a.count = g->waiting_count;
+        from = (a.at / g->in.nodes_per_rack + 1) * g->in.nodes_per_rack;
+        name_rack(g, a.at, name);
+        decide_one(p, name, &a);
+        if (g->waiting_count == before)
+            skipped = a.next;
     }
 }
 
+/* Looking at a rack may touch others, and itself: those are the next batch. */
 static void
-find_duplicates(struct placer *p)
+look_at_dirty(struct placer *p)
 {
-    map_fini(&p->duplicates);
-    for (size_t i = 0; i < p->plan.place.conflict_count; i++) {
-        struct place_conflict *c = &p->plan.place.conflicts[i];
+    while (!p->starved && p->dirty.count > 0) {
+        struct map batch = p->dirty;
+        size_t pos = 0;
+        char *name;
 
-        if (c->kind == PLACE_DUPLICATE_BINDING)
-            map_put(&p->duplicates, c->ref.uid.s, c);
+        p->dirty = (struct map){0};
+        while ((name = map_next(&batch, &pos)) != NULL) {
+            if (p->starved || !decide_one(p, name, NULL))
+                placer_touch(p, name);
+            free(name);
+        }
+        map_fini(&batch);
     }
 }
 
 void
 decide(struct placer *p)
 {
-    if (!p->plan.placed)
-        return;
-    find_duplicates(p);
     for (size_t i = 0; i < p->plan.inventory_count; i++)
         decide_inventory(p, &p->plan.inventories[i]);
-    for (size_t i = 0; i < p->plan.inventory_count; i++) {
-        const struct plan_inventory *v = &p->plan.inventories[i];
-
-        for (size_t j = 0; j < v->group_count; j++)
-            if (v->verdict.decision == ADMIT_ACCEPTED &&
-                v->groups[j].profile != NULL)
-                decide_group(p, &v->groups[j]);
-    }
-    decide_retirement(p);
+    for (size_t i = 0; i < p->alloc.group_count; i++)
+        assign(p, &p->alloc.groups[i]);
+    look_at_dirty(p);
 }

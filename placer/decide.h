@@ -5,11 +5,14 @@
 #include "placer/placer.h"
 
 /*
- * From the plan to wishes, in the order that keeps every promise: the
+ * From what is wanted to wishes, in the order that keeps every promise: the
  * inventory's finalizer before its first rack, a durable binding before its
  * projection, a Node clean before its slot is cleared, a rack empty before it
  * is deleted.  Says what differs between wanted and standing, and nothing else;
- * calling it again without a change says nothing.
+ * looking again without a change says nothing.
+ *
+ * Looks at every inventory (a few comparisons each) and at the racks noted as
+ * dirty; racks that could not be said for want of room stay dirty.
  */
 void decide(struct placer *p);
 

@@ -113,7 +113,8 @@ struct place_plan {
  * With N Nodes, G groups, B bindings: selectors are asked at most B + N*G
  * times; sorting takes N log N + B log B (N + B if the lists come sorted);
  * finding free slots takes at most as many steps as slots are filled or
- * occupied before them.  Memory is some 50 bytes for each Node and binding.
+ * occupied before them.  Memory is some 100 bytes for each Node
+ * and 60 for each binding.
  */
 int place(struct place_plan *plan, const struct place_input *input,
           struct err *err);

@@ -6,9 +6,27 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "placer/decide.h"
+#include "placer/names.h"
 #include "placer/status.h"
 #include "proto/frame.h"
 #include "proto/unpack.h"
+
+void
+placer_touch(struct placer *p, const char *rack)
+{
+    char *name;
+
+    if (p->rebuild || map_get(&p->dirty, rack) != NULL)
+        return;
+    name = mem_strdup(rack);
+    map_put(&p->dirty, name, name);
+}
+
+static void
+touched(void *arg, const char *rack)
+{
+    placer_touch(arg, rack);
+}
 
 void
 placer_init(struct placer *p,
@@ -16,34 +34,192 @@ placer_init(struct placer *p,
                          struct str body),
             void *arg)
 {
-    *p = (struct placer){.stale = true};
+    *p = (struct placer){.rebuild = true};
     p->wishes.send = send;
     p->wishes.arg = arg;
+    p->alloc.touched = touched;
+    p->alloc.arg = p;
+}
+
+/* ---- what is derived from the model ------------------------------------ */
+
+static void
+forget_dirty(struct placer *p)
+{
+    size_t pos = 0;
+    char *name;
+
+    while ((name = map_next(&p->dirty, &pos)) != NULL)
+        free(name);
+    map_fini(&p->dirty);
+}
+
+/* A declaration changes: what is derived borrows from it, and goes first. */
+static void
+drop_derived(struct placer *p)
+{
+    p->rebuild = true;
+    alloc_fini(&p->alloc);
+    forget_dirty(p);
+}
+
+static struct place_node
+place_node_of(const struct world_node *n)
+{
+    return (struct place_node){
+        .name = n->o.meta.name,
+        .uid = n->o.meta.uid,
+        .created = n->o.meta.created,
+        .terminating = n->o.meta.deleting,
+        .labels = n->o.meta.labels,
+    };
+}
+
+/* The bound slots of a rack that an inventory of the plan owns. */
+static void
+bind_standing(struct placer *p, const struct object_rack *r)
+{
+    struct place_binding *bindings;
+    struct place_binding b = {
+        .inventory = r->inventory,
+        .group = r->group,
+        .rack = r->index,
+        .stray = plan_rack(&p->plan, r->meta.name.s) == NULL,
+    };
+    size_t count = 0;
+
+    if (!rack_owned(r) || plan_inventory(&p->plan, &r->inventory) == NULL) {
+        placer_touch(p, r->meta.name.s);
+        return;
+    }
+    bindings = mem_zalloc(r->slot_count * sizeof(*bindings));
+    for (size_t i = 0; i < r->slot_count; i++) {
+        if (r->slots[i].node.name.n == 0)
+            continue;
+        b.slot = r->slots[i].index;
+        b.node = r->slots[i].node;
+        bindings[count++] = b;
+    }
+    alloc_rack_put(&p->alloc, r->meta.name.s, bindings, count);
+    free(bindings);
+}
+
+/* What counts as bound in a rack: what was sent, if that is newer than what the
+ * feed shows. */
+static void
+bind(struct placer *p, const char *name)
+{
+    const struct placer_assumed *a = map_get(&p->assumed, name);
+    const struct world_rack *r = world_rack(&p->world, name);
+
+    if (a != NULL)
+        alloc_rack_put(&p->alloc, name, a->bindings, a->count);
+    else if (r != NULL)
+        bind_standing(p, &r->o);
+    else
+        placer_touch(p, name);
 }
 
 static void
-assumed_free(struct plan_assumed *a)
+load_groups(struct placer *p)
+{
+    struct place_group groups[MAX_GROUPS];
+    size_t inventory_of[MAX_GROUPS];
+    size_t count = 0;
+
+    for (size_t i = 0; i < p->plan.inventory_count; i++) {
+        const struct plan_inventory *v = &p->plan.inventories[i];
+
+        for (size_t j = 0; j < v->group_count; j++) {
+            const struct plan_group *g = &v->groups[j];
+
+            if (!plan_allocates(g) || count == MAX_GROUPS)
+                continue;
+            inventory_of[count] = i;
+            groups[count++] = (struct place_group){
+                .inventory = plan_ref(v),
+                .id = g->spec->id,
+                .selector = &g->spec->selector,
+                .racks = g->spec->count,
+                .nodes_per_rack = g->profile->nodes_per_rack,
+            };
+        }
+    }
+    alloc_reset(&p->alloc, groups, inventory_of, count,
+                p->plan.inventory_count);
+}
+
+static void
+rebuild(struct placer *p)
+{
+    const struct map *racks = &p->world.kinds[KIND_RACK];
+    const struct map *nodes = &p->world.kinds[KIND_NODE];
+    struct plan old = p->plan;
+    const struct placer_assumed *a;
+    const struct plan_rack *wanted;
+    const struct world_node *n;
+    const struct world_rack *r;
+    size_t pos = 0;
+
+    plan_make(&p->plan, &old, &p->world);
+    p->rebuild = p->recharged = false;
+    load_groups(p);
+    tally_reset(p);
+    while ((n = map_next(nodes, &pos)) != NULL) {
+        struct place_node node = place_node_of(n);
+
+        alloc_node_put(&p->alloc, &node);
+    }
+    for (pos = 0; (a = map_next(&p->assumed, &pos)) != NULL;)
+        bind(p, a->rack);
+    for (pos = 0; (r = map_next(racks, &pos)) != NULL;)
+        if (map_get(&p->assumed, r->o.meta.name.s) == NULL)
+            bind(p, r->o.meta.name.s);
+    for (pos = 0; (wanted = map_next(&p->plan.racks, &pos)) != NULL;)
+        placer_touch(p, wanted->facts.name);
+}
+
+/* ---- what was sent, and not seen yet ----------------------------------- */
+
+static void
+assumed_free(struct placer_assumed *a)
 {
     free(a->rack);
     arena_fini(&a->arena);
     free(a);
 }
 
+void
+placer_assume(struct placer *p, struct placer_assumed *assumed)
+{
+    struct placer_assumed *old;
+
+    alloc_rack_take(&p->alloc, assumed->rack);
+    old = map_put(&p->assumed, assumed->rack, assumed);
+    bind(p, assumed->rack);
+    if (old != NULL)
+        assumed_free(old);
+}
+
 static void
 forget_assumed(struct placer *p, const char *rack)
 {
-    struct plan_assumed *a = map_remove(&p->assumed, rack);
+    struct placer_assumed *a = map_get(&p->assumed, rack);
 
     if (a == NULL)
         return;
+    if (!p->rebuild)
+        alloc_rack_take(&p->alloc, a->rack);
+    map_remove(&p->assumed, a->rack);
+    if (!p->rebuild)
+        bind(p, a->rack);
     assumed_free(a);
-    p->stale = true;
 }
 
 static void
 forget_all_assumed(struct placer *p)
 {
-    struct plan_assumed *a;
+    struct placer_assumed *a;
     size_t pos = 0;
 
     while ((a = map_next(&p->assumed, &pos)) != NULL)
@@ -74,11 +250,12 @@ forget_unseen(struct placer *p)
 void
 placer_fini(struct placer *p)
 {
+    drop_derived(p);
     forget_all_assumed(p);
     map_fini(&p->assumed);
     forget_unseen(p);
     map_fini(&p->unseen);
-    map_fini(&p->duplicates);
+    tally_fini(&p->tally);
     plan_fini(&p->plan);
     wish_fini(&p->wishes);
     world_fini(&p->world);
@@ -111,32 +288,7 @@ check_unseen(struct placer *p)
     }
 }
 
-/* What was assumed of a rack ends when the feed shows the write. */
-static void
-check_assumed(struct placer *p, const struct world_rack *r)
-{
-    struct wish w = wish_look(&p->wishes, ACTION_RACK, r->o.meta.name);
-
-    if (w.state == WISH_DONE &&
-        version_cmp(r->o.meta.version, str_of(w.version)) >= 0)
-        forget_assumed(p, r->o.meta.name.s);
-}
-
-static void
-check_all_assumed(struct placer *p)
-{
-    struct plan_assumed *a;
-    size_t pos = 0;
-
-    while ((a = map_next(&p->assumed, &pos)) != NULL) {
-        const struct world_rack *r = world_rack(&p->world, a->rack);
-
-        if (r != NULL)
-            check_assumed(p, r);
-    }
-}
-
-/* One pass: plan if the model changed, then say what differs. */
+/* One pass: say what differs between wanted and standing. */
 static void
 work(struct placer *p)
 {
@@ -147,45 +299,254 @@ work(struct placer *p)
     check_unseen(p);
     if (!p->synced || p->term == 0 || !p->linked || p->unseen.count > 0)
         return;
-    check_all_assumed(p);
     if (began)
         p->wishes.send(p->wishes.arg, MSG_PLAN_BEGIN, 0, STR(""));
-    if (p->stale) {
-        struct plan old = p->plan;
-
-        plan_make(&p->plan, &old, &p->world, &p->assumed);
-        p->stale = false;
-        if (!p->plan.placed)
-            log_error("no plan", F_STR("error", p->plan.why.text));
+    if (!p->rebuild && p->recharged && plan_readmit(&p->plan))
+        drop_derived(p);
+    p->recharged = false;
+    if (p->rebuild || began) {
+        drop_derived(p);
+        rebuild(p);
     }
     p->starved = false;
     decide(p);
-    status_decide(p);
+    status_inventories(p);
     if (began)
         p->wishes.send(p->wishes.arg, MSG_PLAN_END, 0, STR(""));
     p->planned = p->term;
 }
 
+/* ---- frames of the feed ------------------------------------------------ */
+
+/* A declaration is the same if its spec, instance and deletion are; the racks
+ * of an inventory also wait for its finalizer. */
+static bool
+same_declaration(const struct placer *p, enum object_kind kind,
+                 const char *name, const void *record)
+{
+    const struct world_profile *p1 = record;
+    const struct world_profile *p0 = world_profile(&p->world, name);
+    const struct world_inventory *v1 = record;
+    const struct world_inventory *v0 = world_inventory(&p->world, name);
+
+    if (kind == KIND_PROFILE)
+        return p0 != NULL && p0->spec.generation == p1->spec.generation &&
+               strcmp(p0->spec.uid, p1->spec.uid) == 0;
+    return v0 != NULL && v0->o.meta.generation == v1->o.meta.generation &&
+           v0->o.meta.deleting == v1->o.meta.deleting &&
+           v0->o.meta.created == v1->o.meta.created &&
+           world_has_finalizer(v0) == world_has_finalizer(v1) &&
+           str_eq(v0->o.meta.uid, v1->o.meta.uid);
+}
+
+static void
+put_declaration(struct placer *p, enum object_kind kind, const char *name,
+                void *record)
+{
+    if (!same_declaration(p, kind, name, record))
+        drop_derived(p);
+    world_put(&p->world, kind, name, record);
+}
+
+static bool
+is_projected(struct str key)
+{
+    return str_is(key, LABEL_ASSIGNED) || str_is(key, LABEL_CLIQUE);
+}
+
+/* Labels but the two that we project (C05: their echo moves nothing). */
+static bool
+same_labels(struct pairs a, struct pairs b)
+{
+    size_t i = 0;
+    size_t j = 0;
+
+    for (;;) {
+        while (i < a.count && is_projected(a.items[i].key))
+            i++;
+        while (j < b.count && is_projected(b.items[j].key))
+            j++;
+        if (i == a.count || j == b.count)
+            return i == a.count && j == b.count;
+        if (!str_eq(a.items[i].key, b.items[j].key) ||
+            !str_eq(a.items[i].value, b.items[j].value))
+            return false;
+        i++;
+        j++;
+    }
+}
+
+static bool
+same_node(const struct object_meta *a, const struct object_meta *b)
+{
+    return str_eq(a->uid, b->uid) && a->created == b->created &&
+           a->deleting == b->deleting && same_labels(a->labels, b->labels);
+}
+
+static struct object_ref
+node_ref(const struct world_node *n)
+{
+    return (struct object_ref){n->o.meta.name, n->o.meta.uid};
+}
+
+static void
+put_node(struct placer *p, enum object_kind kind, const char *name,
+         void *record)
+{
+    const struct world_node *old = world_node(&p->world, name);
+    const struct world_node *news = record;
+    bool same = old != NULL && same_node(&old->o.meta, &news->o.meta);
+    struct place_node node;
+
+    if (old != NULL && !same && !p->rebuild)
+        alloc_node_take(&p->alloc, node_ref(old));
+    world_put(&p->world, kind, name, record);
+    if (p->rebuild)
+        return;
+    /* A record that was there keeps its address, the news are in it. */
+    node = place_node_of(old != NULL ? old : news);
+    if (same)
+        alloc_node_renew(&p->alloc, &node);
+    else if (!alloc_node_put(&p->alloc, &node))
+        log_warn("two Nodes have one uid, the later is ignored",
+                 F_STR("node", node.name.s), F_STR("uid", node.uid.s));
+}
+
+static void
+put_rack(struct placer *p, enum object_kind kind, const char *name,
+         void *record)
+{
+    const struct world_rack *old = world_rack(&p->world, name);
+    const struct world_rack *r;
+    struct wish w;
+
+    if (!p->rebuild) {
+        alloc_rack_take(&p->alloc, name);
+        if (old != NULL)
+            plan_charge(&p->plan, &old->o, false);
+    }
+    r = old != NULL ? old : record;
+    world_put(&p->world, kind, name, record);
+    if (!p->rebuild) {
+        plan_charge(&p->plan, &r->o, true);
+        p->recharged = true;
+        bind(p, r->o.meta.name.s);
+    }
+    /* What was assumed of it ends when the feed shows the write. */
+    w = wish_look(&p->wishes, ACTION_RACK, r->o.meta.name);
+    if (w.state == WISH_DONE &&
+        version_cmp(r->o.meta.version, str_of(w.version)) >= 0)
+        forget_assumed(p, r->o.meta.name.s);
+}
+
+static const struct {
+    uint16_t type;
+    enum object_kind kind;
+    void (*put)(struct placer *p, enum object_kind kind, const char *name,
+                void *record);
+} takers[] = {
+    {MSG_PROFILE, KIND_PROFILE, put_declaration},
+    {MSG_INVENTORY, KIND_INVENTORY, put_declaration},
+    {MSG_RACK, KIND_RACK, put_rack},
+    {MSG_NODE, KIND_NODE, put_node},
+};
+
 static int
 on_object(struct placer *p, uint16_t type, uint32_t id,
           const struct value *body, struct err *err)
 {
-    static const struct {
-        uint16_t type;
-        enum object_kind kind;
-    } kinds[] = {
-        {MSG_PROFILE, KIND_PROFILE},
-        {MSG_INVENTORY, KIND_INVENTORY},
-        {MSG_RACK, KIND_RACK},
-        {MSG_NODE, KIND_NODE},
-    };
-
     (void)id;
-    p->stale = p->feeding = true;
-    for (size_t i = 0; i < nitems(kinds); i++)
-        if (kinds[i].type == type)
-            return world_put(&p->world, kinds[i].kind, body, err);
+    p->feeding = true;
+    for (size_t i = 0; i < nitems(takers); i++) {
+        const char *name;
+        void *record;
+
+        if (takers[i].type != type)
+            continue;
+        record = world_read(takers[i].kind, body, &name, err);
+        if (record == NULL)
+            return -1;
+        takers[i].put(p, takers[i].kind, name, record);
+        return 0;
+    }
     return err_set(err, "no object");
+}
+
+/* Created and deleted before the feed could show it: nothing to wait for. */
+static void
+forget_rack(struct placer *p, const char *name)
+{
+    struct placer_unseen *u = map_remove(&p->unseen, name);
+
+    if (u != NULL)
+        unseen_free(u);
+    wish_drop(&p->wishes, ACTION_RACK_STATUS, str_of(name));
+    if (wish_look(&p->wishes, ACTION_RACK, str_of(name)).state == WISH_OPEN)
+        return;
+    wish_drop(&p->wishes, ACTION_RACK, str_of(name));
+    forget_assumed(p, name);
+}
+
+static void
+remove_rack(struct placer *p, const char *name)
+{
+    const struct world_rack *r = world_rack(&p->world, name);
+
+    if (!p->rebuild && r != NULL) {
+        alloc_rack_take(&p->alloc, name);
+        plan_charge(&p->plan, &r->o, false);
+        p->recharged = true;
+    }
+    world_remove(&p->world, KIND_RACK, name);
+    if (!p->rebuild && alloc_rack(&p->alloc, name) == NULL)
+        bind(p, name);
+    forget_rack(p, name);
+}
+
+static void
+remove_node(struct placer *p, const char *name)
+{
+    const struct world_node *n = world_node(&p->world, name);
+
+    if (!p->rebuild && n != NULL)
+        alloc_node_take(&p->alloc, node_ref(n));
+    world_remove(&p->world, KIND_NODE, name);
+}
+
+static void
+remove_declaration(struct placer *p, const char *name, enum object_kind kind)
+{
+    drop_derived(p);
+    world_remove(&p->world, kind, name);
+    if (kind != KIND_INVENTORY)
+        return;
+    wish_drop(&p->wishes, ACTION_INVENTORY_STATUS, str_of(name));
+    wish_drop(&p->wishes, ACTION_INVENTORY_FINALIZER, str_of(name));
+}
+
+static void
+remove_object(struct placer *p, enum object_kind kind, const char *name)
+{
+    if (kind == KIND_RACK)
+        remove_rack(p, name);
+    else if (kind == KIND_NODE)
+        remove_node(p, name);
+    else
+        remove_declaration(p, name, kind);
+}
+
+/* Removes the object if it is there under that uid; a rack is also forgotten
+ * if it never was there. */
+static void
+remove_exact(struct placer *p, enum object_kind kind, const char *name,
+             struct str uid)
+{
+    const void *record = map_get(&p->world.kinds[kind], name);
+
+    if (record == NULL && kind == KIND_RACK)
+        forget_rack(p, name);
+    if (record != NULL && str_eq(world_ref(kind, record).uid, uid))
+        remove_object(p, kind, name);
 }
 
 static int
@@ -204,25 +565,31 @@ on_gone(struct placer *p, uint16_t type, uint32_t id, const struct value *body,
         return -1;
     if (kind < 0 || kind >= KIND_COUNT)
         return err_set(err, "kind %d", (int)kind);
-    p->stale = p->feeding = true;
-    world_remove(&p->world, (enum object_kind)kind, name, uid);
-    if (kind != KIND_RACK)
-        return 0;
-    /* Created and deleted before the feed could show it: nothing to wait for.
-     */
+    p->feeding = true;
     key = mem_dup(name.s, name.n);
-    if (world_rack(&p->world, key) == NULL) {
-        struct placer_unseen *u2 = map_remove(&p->unseen, key);
-
-        if (u2 != NULL)
-            unseen_free(u2);
-        if (wish_look(&p->wishes, ACTION_RACK, name).state != WISH_OPEN) {
-            wish_drop(&p->wishes, ACTION_RACK, name);
-            forget_assumed(p, key);
-        }
-    }
+    remove_exact(p, (enum object_kind)kind, key, uid);
     free(key);
     return 0;
+}
+
+/* What a sync did not name is gone. */
+static void
+sweep(struct placer *p)
+{
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        size_t pos = 0;
+        void *record;
+
+        while ((record = map_next(&p->world.kinds[kind], &pos)) != NULL) {
+            char *name;
+
+            if (world_seen((enum object_kind)kind, record))
+                continue;
+            name = mem_strdup(world_ref((enum object_kind)kind, record).name.s);
+            remove_object(p, (enum object_kind)kind, name);
+            free(name);
+        }
+    }
 }
 
 static int
@@ -235,7 +602,7 @@ on_sync_begin(struct placer *p, uint16_t type, uint32_t id,
     if (p->syncing)
         return err_set(err, "a sync is open already");
     p->syncing = p->feeding = true;
-    world_sync_begin(&p->world);
+    world_unsee(&p->world);
     return 0;
 }
 
@@ -249,8 +616,8 @@ on_sync_end(struct placer *p, uint16_t type, uint32_t id,
     if (!p->syncing)
         return err_set(err, "no sync is open");
     p->syncing = p->feeding = false;
-    p->synced = p->stale = true;
-    world_sync_end(&p->world);
+    p->synced = true;
+    sweep(p);
     work(p);
     return 0;
 }
@@ -334,6 +701,27 @@ matters(const struct placer *p, const struct result *r)
     }
 }
 
+/* The racks that a result may let go on. */
+static void
+touch_result(struct placer *p, const struct result *r)
+{
+    const struct world_rack *rack = world_rack(&p->world, r->name.s);
+
+    if (r->action == ACTION_RACK) {
+        if (r->outcome != OUTCOME_DONE ||
+            (rack != NULL && r->version.n > 0 &&
+             version_cmp(rack->o.meta.version, r->version) >= 0))
+            forget_assumed(p, r->name.s);
+        placer_touch(p, r->name.s);
+    } else if (r->action == ACTION_RACK_STATUS) {
+        placer_touch(p, r->name.s);
+    } else if (r->action == ACTION_NODE && !p->rebuild) {
+        for (const struct alloc_binding *b = alloc_named(&p->alloc, r->name.s);
+             b != NULL; b = b->named)
+            placer_touch(p, b->rack->name);
+    }
+}
+
 static int
 on_result(struct placer *p, uint16_t type, uint32_t id,
           const struct value *body, struct err *err)
@@ -344,8 +732,7 @@ on_result(struct placer *p, uint16_t type, uint32_t id,
 
     (void)type;
     if (rc == 0 && wish_result(&p->wishes, id, &r)) {
-        if (r.action == ACTION_RACK && r.outcome != OUTCOME_DONE)
-            forget_assumed(p, r.name.s);
+        touch_result(p, &r);
         if (r.outcome != OUTCOME_DONE)
             log_debug("intent refused", F_STR("action", action_name(r.action)),
                       F_STR("name", r.name.s),

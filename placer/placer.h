@@ -2,7 +2,9 @@
 #ifndef PLACER_PLACER_H
 #define PLACER_PLACER_H
 
+#include "placer/alloc.h"
 #include "placer/plan.h"
+#include "placer/tally.h"
 #include "placer/wish.h"
 #include "placer/world.h"
 
@@ -10,22 +12,39 @@
  * The placer as a function from frames to frames: the feed and the results come
  * in, intents go out, and nothing else has any influence.  main.c connects it
  * to the links; tests and replay connect it to recordings.
+ *
+ * Frames change the model and note which racks they touch; at the end of a
+ * batch only those are looked at.  A change of a declaration (an inventory, a
+ * profile, a verdict of admission) has everything derived made anew.
  */
 struct placer {
     struct world world;
     struct plan plan;
+    struct alloc alloc;
+    struct tally tally;
     struct wishes wishes;
-    struct map assumed;    /* struct plan_assumed by rack name */
-    struct map unseen;     /* struct placer_unseen by rack name */
-    struct map duplicates; /* by Node uid: conflicts of doubly bound Nodes */
-    uint64_t term;         /* 0: not leading */
-    uint64_t planned;      /* the term in which a plan was made and said */
-    bool synced;           /* the feed's snapshot is complete */
-    bool syncing;          /* between SYNC_BEGIN and SYNC_END */
-    bool feeding;          /* in the middle of a sync or batch of the feed */
-    bool stale;            /* the model changed since the plan was made */
-    bool starved;          /* wishes were held back: too many were open */
-    bool linked;           /* the projector is there and has said its ledger */
+    struct map assumed; /* struct placer_assumed by rack name */
+    struct map unseen;  /* struct placer_unseen by rack name */
+    struct map dirty;   /* names of racks to look at, in order */
+    uint64_t term;      /* 0: not leading */
+    uint64_t planned;   /* the term in which a plan was made and said */
+    uint64_t examined;  /* racks looked at so far, for tests and figures */
+    bool synced;        /* the feed's snapshot is complete */
+    bool syncing;       /* between SYNC_BEGIN and SYNC_END */
+    bool feeding;       /* in the middle of a sync or batch of the feed */
+    bool rebuild;       /* everything derived is to be made anew */
+    bool recharged;     /* capacity that stands has changed */
+    bool starved;       /* wishes were held back: too many were open */
+    bool linked;        /* the projector is there and has said its ledger */
+};
+
+/* Bindings that were sent and are not in the feed yet: they count as standing,
+ * so that nothing is decided twice on a stale view. */
+struct placer_assumed {
+    char *rack; /* object name */
+    struct arena arena;
+    struct place_binding *bindings;
+    size_t count;
 };
 
 /* A write of a predecessor that the feed must show before a plan is made. */
@@ -45,13 +64,20 @@ void placer_fini(struct placer *p);
 int placer_frame(struct placer *p, uint16_t type, uint32_t id,
                  const struct value *body, struct err *err);
 
-/* The informer's link is new (its sync follows), or gone. The model stands. */
+/* The informer's link is gone. The model stands; a sync will follow. */
 void placer_feed_lost(struct placer *p);
 
-/* The projector's link is new (its ledger follows), or gone. */
+/* The projector's link is gone. Its successor's ledger will follow. */
 void placer_projector_lost(struct placer *p);
 
 void placer_term_began(struct placer *p, uint64_t term);
 void placer_term_ended(struct placer *p);
+
+/* The rack of that name is to be looked at. */
+void placer_touch(struct placer *p, const char *rack);
+
+/* For decide.c: takes over what was sent for a rack; its bindings count from
+ * now on. */
+void placer_assume(struct placer *p, struct placer_assumed *assumed);
 
 #endif

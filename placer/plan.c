@@ -24,12 +24,13 @@ plan_fini(struct plan *plan)
     while ((rack = map_next(&plan->racks, &pos)) != NULL)
         rack_free(rack);
     map_fini(&plan->racks);
-    map_fini(&plan->bound);
-    place_plan_fini(&plan->place);
-    free(plan->groups);
-    free(plan->nodes);
-    free(plan->bindings);
     *plan = (struct plan){0};
+}
+
+struct object_ref
+plan_ref(const struct plan_inventory *v)
+{
+    return (struct object_ref){v->world->spec.name, v->world->spec.uid};
 }
 
 const struct plan_rack *
@@ -42,18 +43,12 @@ const struct plan_inventory *
 plan_inventory(const struct plan *plan, const struct object_ref *ref)
 {
     for (size_t i = 0; i < plan->inventory_count; i++) {
-        const struct object_meta *m = &plan->inventories[i].world->o.meta;
+        const struct object_ref own = plan_ref(&plan->inventories[i]);
 
-        if (str_eq(m->name, ref->name) && str_eq(m->uid, ref->uid))
+        if (str_eq(own.name, ref->name) && str_eq(own.uid, ref->uid))
             return &plan->inventories[i];
     }
     return NULL;
-}
-
-static struct object_ref
-ref_of(const struct plan_inventory *v)
-{
-    return (struct object_ref){v->world->o.meta.name, v->world->o.meta.uid};
 }
 
 /* Renders rack 0 as a check: a rack too large shows before any is made. */
@@ -62,7 +57,7 @@ try_render(const struct plan_group *g, struct err *err)
 {
     struct rack_facts facts;
     struct rack_input in = {
-        .inventory = ref_of(g->inventory),
+        .inventory = plan_ref(g->inventory),
         .group = g->spec->id,
         .count = g->spec->count,
         .profile = g->profile,
@@ -128,7 +123,7 @@ judge(struct plan_inventory *v)
     struct err err = {""};
     bool fits = true;
 
-    v->accepted = true;
+    v->valid = v->accepted = true;
     if (v->world->spec.verdict == INVENTORY_INVALID) {
         refuse(v, "InvalidInventory", &v->world->spec.issue);
         return;
@@ -177,31 +172,44 @@ group_of(const struct plan_inventory *v, struct str id)
     return NULL;
 }
 
-/* The durable capacity (8.2): of all, of each inventory, and of what of it is
- * in groups that do not resolve now. */
 static void
-charge_racks(struct plan *plan, const struct world *world,
-             struct admit_inventory *inputs, struct capacity *total)
+charge(struct capacity *sum, struct capacity c, bool add)
+{
+    if (add)
+        capacity_add(sum, c, NULL);
+    else
+        capacity_sub(sum, c);
+}
+
+void
+plan_charge(struct plan *plan, const struct object_rack *rack, bool add)
+{
+    struct capacity c = rack_capacity(rack);
+    struct plan_inventory *v =
+        (struct plan_inventory *)plan_inventory(plan, &rack->inventory);
+    const struct plan_group *g;
+
+    if (v != NULL && rack_controlled(rack->owners, plan_ref(v)))
+        v->racks += add ? 1 : SIZE_MAX;
+    if (!rack_owned(rack))
+        return;
+    charge(&plan->total, c, add);
+    if (v == NULL)
+        return;
+    charge(&v->existing, c, add);
+    g = group_of(v, rack->group);
+    if (g != NULL && g->profile == NULL)
+        charge(&v->kept, c, add);
+}
+
+static void
+charge_racks(struct plan *plan, const struct world *world)
 {
     const struct world_rack *r;
     size_t pos = 0;
 
-    while ((r = map_next(&world->kinds[KIND_RACK], &pos)) != NULL) {
-        struct capacity c = rack_capacity(&r->o);
-        const struct plan_inventory *v;
-        const struct plan_group *g;
-
-        if (!rack_owned(&r->o))
-            continue;
-        capacity_add(total, c, NULL);
-        v = plan_inventory(plan, &r->o.inventory);
-        if (v == NULL)
-            continue;
-        capacity_add(&inputs[v - plan->inventories].existing, c, NULL);
-        g = group_of(v, r->o.group);
-        if (g != NULL && g->profile == NULL)
-            capacity_add(&inputs[v - plan->inventories].kept, c, NULL);
-    }
+    while ((r = map_next(&world->kinds[KIND_RACK], &pos)) != NULL)
+        plan_charge(plan, &r->o, true);
 }
 
 static bool
@@ -213,40 +221,69 @@ any_resolved(const struct plan_inventory *v)
     return false;
 }
 
-static void
-admit_all(struct plan *plan, const struct world *world)
+static struct admit_inventory
+admit_input(const struct plan_inventory *v)
+{
+    return (struct admit_inventory){
+        .ref = plan_ref(v),
+        .created = v->world->o.meta.created,
+        .deleting = v->world->o.meta.deleting,
+        .declared = v->world->spec.declared,
+        .valid = v->valid,
+        .resolved = any_resolved(v),
+        .desired = v->desired,
+        .existing = v->existing,
+        .kept = v->kept,
+    };
+}
+
+/* A verdict for each inventory, to be freed. */
+static struct admit_verdict *
+decide_admission(const struct plan *plan)
 {
     size_t n = plan->inventory_count;
     struct admit_inventory *inputs = mem_zalloc(n * sizeof(*inputs));
     struct admit_verdict *verdicts = mem_zalloc(n * sizeof(*verdicts));
-    struct capacity total = {0};
 
-    for (size_t i = 0; i < n; i++) {
-        const struct plan_inventory *v = &plan->inventories[i];
+    for (size_t i = 0; i < n; i++)
+        inputs[i] = admit_input(&plan->inventories[i]);
+    admit(inputs, n, plan->total, verdicts);
+    free(inputs);
+    return verdicts;
+}
 
-        inputs[i] = (struct admit_inventory){
-            .ref = ref_of(v),
-            .created = v->world->o.meta.created,
-            .deleting = v->world->o.meta.deleting,
-            .declared = v->world->spec.declared,
-            .valid = v->accepted,
-            .resolved = any_resolved(v),
-            .desired = v->desired,
-        };
+bool
+plan_readmit(struct plan *plan)
+{
+    struct admit_verdict *verdicts = decide_admission(plan);
+    bool changed = false;
+
+    for (size_t i = 0; i < plan->inventory_count; i++) {
+        const struct admit_verdict *old = &plan->inventories[i].verdict;
+
+        changed = changed || verdicts[i].decision != old->decision ||
+                  verdicts[i].budgeted != old->budgeted;
     }
-    charge_racks(plan, world, inputs, &total);
-    admit(inputs, n, total, verdicts);
-    for (size_t i = 0; i < n; i++) {
+    free(verdicts);
+    return changed;
+}
+
+static void
+admit_all(struct plan *plan)
+{
+    struct admit_verdict *verdicts = decide_admission(plan);
+
+    for (size_t i = 0; i < plan->inventory_count; i++) {
         struct plan_inventory *v = &plan->inventories[i];
+        struct admit_inventory input = admit_input(v);
         struct err why;
 
         v->verdict = verdicts[i];
         if (verdicts[i].decision != ADMIT_REJECTED)
             continue;
-        admit_explain(&inputs[i], &why);
+        admit_explain(&input, &why);
         refuse(v, "CapacityExceeded", &why);
     }
-    free(inputs);
     free(verdicts);
 }
 
@@ -291,7 +328,7 @@ add_rack(struct plan *plan, struct plan *old, const struct plan_group *g,
          int64_t index)
 {
     struct rack_input in = {
-        .inventory = ref_of(g->inventory),
+        .inventory = plan_ref(g->inventory),
         .group = g->spec->id,
         .index = index,
         .count = g->spec->count,
@@ -320,147 +357,35 @@ add_rack(struct plan *plan, struct plan *old, const struct plan_group *g,
     map_put(&plan->racks, rack->facts.name, rack);
 }
 
-/* Allocation takes the groups of inventories that may write now (9.1). */
+/* The racks of every group that may be worked on now (9.1). */
 static void
-take_groups(struct plan *plan, struct plan *old)
+take_racks(struct plan *plan, struct plan *old)
 {
-    size_t count = 0;
-
-    for (size_t i = 0; i < plan->inventory_count; i++)
-        count += plan->inventories[i].group_count;
-    plan->groups = mem_zalloc(count * sizeof(*plan->groups));
     for (size_t i = 0; i < plan->inventory_count; i++) {
         const struct plan_inventory *v = &plan->inventories[i];
 
-        for (size_t j = 0; j < v->group_count; j++) {
-            const struct plan_group *g = &v->groups[j];
-
-            if (v->verdict.decision != ADMIT_ACCEPTED || g->profile == NULL)
-                continue;
-            plan->groups[plan->group_count++] = (struct place_group){
-                .inventory = ref_of(v),
-                .id = g->spec->id,
-                .selector = &g->spec->selector,
-                .racks = g->spec->count,
-                .nodes_per_rack = g->profile->nodes_per_rack,
-            };
-            for (int64_t r = 0; r < g->spec->count; r++)
-                add_rack(plan, old, g, r);
-        }
+        for (size_t j = 0; j < v->group_count; j++)
+            for (int64_t r = 0;
+                 plan_allocates(&v->groups[j]) && r < v->groups[j].spec->count;
+                 r++)
+                add_rack(plan, old, &v->groups[j], r);
     }
 }
 
-static void
-take_nodes(struct plan *plan, const struct world *world)
+bool
+plan_allocates(const struct plan_group *g)
 {
-    const struct map *all = &world->kinds[KIND_NODE];
-    const struct world_node *n;
-    size_t pos = 0;
-
-    plan->nodes = mem_zalloc(all->count * sizeof(*plan->nodes));
-    while ((n = map_next(all, &pos)) != NULL)
-        plan->nodes[plan->node_count++] = (struct place_node){
-            .name = n->o.meta.name,
-            .uid = n->o.meta.uid,
-            .created = n->o.meta.created,
-            .terminating = n->o.meta.deleting,
-            .labels = n->o.meta.labels,
-        };
-}
-
-static void
-add_binding(struct plan *plan, size_t *room, const struct place_binding *b)
-{
-    if (plan->binding_count == *room) {
-        *room = *room == 0 ? 64 : *room * 2;
-        plan->bindings =
-            mem_resize(plan->bindings, *room, sizeof(*plan->bindings));
-    }
-    plan->bindings[plan->binding_count++] = *b;
-}
-
-static void
-bind_standing(struct plan *plan, size_t *room, const struct object_rack *r)
-{
-    struct place_binding b = {
-        .inventory = r->inventory,
-        .group = r->group,
-        .rack = r->index,
-        .stray = plan_rack(plan, r->meta.name.s) == NULL && r->index < 0,
-    };
-
-    for (size_t i = 0; i < r->slot_count; i++) {
-        if (r->slots[i].node.name.n == 0)
-            continue;
-        b.slot = r->slots[i].index;
-        b.node = r->slots[i].node;
-        add_binding(plan, room, &b);
-    }
-}
-
-static void
-bind_assumed(struct plan *plan, size_t *room, const struct plan_assumed *a)
-{
-    struct place_binding b = {
-        .inventory = a->inventory,
-        .group = a->group,
-        .rack = a->index,
-    };
-
-    for (size_t i = 0; i < a->count; i++) {
-        if (a->nodes[i].name.n == 0)
-            continue;
-        b.slot = (int64_t)i;
-        b.node = a->nodes[i];
-        add_binding(plan, room, &b);
-    }
-}
-
-/* Every bound slot of a rack that an existing inventory controls; of a rack
- * that was written and is not in the feed yet, what was written. */
-static void
-take_bindings(struct plan *plan, const struct world *world,
-              const struct map *assumed)
-{
-    const struct world_rack *r;
-    const struct plan_assumed *a;
-    size_t room = 0;
-    size_t pos = 0;
-
-    while ((a = map_next(assumed, &pos)) != NULL)
-        bind_assumed(plan, &room, a);
-    pos = 0;
-    while ((r = map_next(&world->kinds[KIND_RACK], &pos)) != NULL)
-        if (map_get(assumed, r->o.meta.name.s) == NULL && rack_owned(&r->o) &&
-            plan_inventory(plan, &r->o.inventory) != NULL)
-            bind_standing(plan, &room, &r->o);
-    for (size_t i = 0; i < plan->binding_count; i++) {
-        struct place_binding *b = &plan->bindings[i];
-
-        if (map_get(&plan->bound, b->node.uid.s) == NULL)
-            map_put(&plan->bound, b->node.uid.s, b);
-    }
+    return g->inventory->verdict.decision == ADMIT_ACCEPTED &&
+           g->profile != NULL;
 }
 
 void
-plan_make(struct plan *plan, struct plan *old, const struct world *world,
-          const struct map *assumed)
+plan_make(struct plan *plan, struct plan *old, const struct world *world)
 {
     *plan = (struct plan){0};
     take_inventories(plan, world);
-    admit_all(plan, world);
-    take_groups(plan, old);
-    take_nodes(plan, world);
-    take_bindings(plan, world, assumed);
-    plan->placed = place(&plan->place,
-                         &(struct place_input){
-                             .groups = plan->groups,
-                             .group_count = plan->group_count,
-                             .nodes = plan->nodes,
-                             .node_count = plan->node_count,
-                             .bindings = plan->bindings,
-                             .binding_count = plan->binding_count,
-                         },
-                         &plan->why) == 0;
+    charge_racks(plan, world);
+    admit_all(plan);
+    take_racks(plan, old);
     plan_fini(old);
 }

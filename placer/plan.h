@@ -7,15 +7,14 @@
 
 #include "common/map.h"
 #include "placer/admit.h"
-#include "placer/place.h"
 #include "placer/rack.h"
 #include "placer/world.h"
 
 /*
- * What should stand, worked out from the model as a whole: which inventories
- * are accepted, which profile each group uses, which racks there are to be and
- * which Node fills which slot (mokka-api 6.3, 8, 9).  The plan points into the
- * model and must be made anew after each change of it.
+ * What the declarations ask for: which inventories are accepted, which profile
+ * each group uses, which racks there are to be (mokka-api 6.3, 8).  It changes
+ * with inventories, profiles and the capacity that stands, not with Nodes;
+ * which Node fills which slot is alloc.h's.
  */
 
 /* Why a group has no profile to work with. */
@@ -35,9 +34,13 @@ struct plan_inventory {
     struct plan_group *groups;
     size_t group_count;
     struct admit_verdict verdict;
-    bool accepted;       /* in status terms: pending ones are, too */
-    const char *refusal; /* reason token, unless accepted */
-    struct err why;      /* unless accepted */
+    struct capacity existing; /* its racks that count as owned */
+    struct capacity kept;     /* those of groups that do not resolve now */
+    size_t racks;             /* that it controls */
+    bool valid;               /* by itself */
+    bool accepted;            /* in status terms: pending ones are, too */
+    const char *refusal;      /* reason token, unless accepted */
+    struct err why;           /* unless accepted */
     struct capacity desired;
 };
 
@@ -51,41 +54,35 @@ struct plan_rack {
     int64_t generation;
 };
 
-/* Bindings that were sent and are not in the feed yet (A18 of the pitfalls:
- * never decide twice on a stale view). */
-struct plan_assumed {
-    char *rack; /* object name */
-    struct object_ref inventory;
-    struct str group;
-    int64_t index;
-    struct object_ref *nodes; /* by slot, name empty: unbound */
-    size_t count;
-    struct arena arena;
-};
-
 struct plan {
     struct plan_inventory *inventories; /* in order of admission */
     size_t inventory_count;
-    struct map racks; /* struct plan_rack by name */
-    struct map bound; /* by Node uid: first binding, struct place_binding */
-    struct place_plan place;
-    bool placed; /* false: the input contradicts itself, see why */
-    struct err why;
-    /* Private: what place borrows. */
-    struct place_group *groups;
-    struct place_node *nodes;
-    struct place_binding *bindings;
-    size_t group_count, node_count, binding_count;
+    struct capacity total; /* of all racks that count as owned */
+    struct map racks;      /* struct plan_rack by name */
 };
 
 /*
- * Makes the plan of this model.  assumed: struct plan_assumed by rack name.
- * old, which may be zeroed, gives its renderings where they still hold, and is
- * finished.  n log n in Nodes, racks and bindings; see place.h.
+ * Makes the plan of this model.  old, which may be zeroed, gives its renderings
+ * where they still hold, and is finished.  Costs a pass over the racks, and
+ * a rendering for each rack of a profile that is new or has changed.
  */
-void plan_make(struct plan *plan, struct plan *old, const struct world *world,
-               const struct map *assumed);
+void plan_make(struct plan *plan, struct plan *old, const struct world *world);
 void plan_fini(struct plan *plan);
+
+/* A rack stands now, or stands no more: what it charges (8.2). Pass true to
+ * add. */
+void plan_charge(struct plan *plan, const struct object_rack *rack, bool add);
+
+/* Decides admission anew for what is charged now; true if a verdict changed,
+ * and the plan must be made anew. */
+bool plan_readmit(struct plan *plan);
+
+/* Name and uid of an inventory; the texts live as long as its compiled spec. */
+struct object_ref plan_ref(const struct plan_inventory *v);
+
+/* Is the group resolved, and its inventory free to write: does it take part in
+ * allocation? */
+bool plan_allocates(const struct plan_group *g);
 
 /* The planned rack of that name, or NULL. */
 const struct plan_rack *plan_rack(const struct plan *plan, const char *name);

@@ -13,206 +13,109 @@
 
 #define INVENTORY_CONDITIONS 4
 
-/* What is counted of one group, and in sum of one inventory. */
-struct counts {
+/* What the status of one inventory says in numbers. */
+struct usage {
     int64_t requested, allocated, available, pending;
-    int64_t projected; /* of the allocated ones */
 };
 
-struct tally {
+struct numbers {
     const struct plan_inventory *inventory;
-    struct counts *groups;
-    struct counts sum;
+    const struct tally_inventory *tally;
+    struct usage *groups;
+    struct usage sum;
     struct capacity capacity;
-    int64_t conflicts;      /* Nodes in conflict that it is named in */
-    int64_t blocked;        /* slots whose Node somebody else's keys block */
-    int64_t racks_wanted;   /* desired racks */
-    int64_t racks_standing; /* of them, those that stand as rendered */
-    int64_t rival_racks;    /* names taken by somebody else's rack */
+    int64_t projected; /* of the allocated slots */
+    int64_t conflicts; /* Nodes in conflict that it is named in */
 };
 
-static ssize_t
-group_at(const struct plan_inventory *v, struct str id)
+/* ---- numbers ----------------------------------------------------------- */
+
+/* Nodes that a group's selector matches, for groups that take no part in
+ * allocation: nobody keeps count of those (6.1: they count all the same). */
+static int64_t
+count_matches(const struct placer *p, const struct plan_inventory *v,
+              const struct plan_group *only)
 {
-    for (size_t i = 0; i < v->group_count; i++)
-        if (str_eq(v->groups[i].spec->id, id))
-            return (ssize_t)i;
-    return -1;
-}
-
-/* ---- counting ---------------------------------------------------------- */
-
-/* Nodes that match, each once for the inventory and once for each group. */
-static void
-count_requests(struct tally *t, const struct place_node *node)
-{
-    const struct plan_inventory *v = t->inventory;
-    bool any = false;
-
-    for (size_t i = 0; i < v->group_count; i++) {
-        const struct inventory_group *g = v->groups[i].spec;
-
-        if (!g->sound || !selector_match(&g->selector, node->labels))
-            continue;
-        t->groups[i].requested++;
-        any = true;
-    }
-    t->sum.requested += any;
-}
-
-static void
-count_slot(const struct placer *p, struct tally *t, struct counts *g,
-           const struct object_rack *rack, const struct object_slot *slot)
-{
-    const struct world_node *n = world_node_exact(&p->world, &slot->node);
-    struct arena arena = {0};
-    struct projection wanted;
-
-    if (n == NULL)
-        return;
-    g->allocated++;
-    wanted = project_wanted(rack, slot, &arena);
-    switch (project_compare(&n->o, &wanted, NULL)) {
-    case PROJECT_STANDS:
-        g->projected++;
-        break;
-    case PROJECT_CONFLICT:
-        t->blocked++;
-        break;
-    case PROJECT_MISSING:
-        break;
-    }
-    arena_fini(&arena);
-}
-
-static void
-count_rack(const struct placer *p, struct tally *t, const struct world_rack *r)
-{
-    ssize_t i = group_at(t->inventory, r->o.group);
-
-    if (i < 0)
-        return;
-    for (size_t j = 0; j < r->o.slot_count; j++)
-        if (r->o.slots[j].node.name.n > 0)
-            count_slot(p, t, &t->groups[i], &r->o, &r->o.slots[j]);
-}
-
-static void
-count_racks(const struct placer *p, struct tally *tallies)
-{
-    const struct plan_rack *rack;
-    const struct world_rack *r;
+    const struct world_node *n;
+    int64_t count = 0;
     size_t pos = 0;
 
-    while ((r = map_next(&p->world.kinds[KIND_RACK], &pos)) != NULL) {
-        const struct plan_inventory *v =
-            plan_inventory(&p->plan, &r->o.inventory);
+    while ((n = map_next(&p->world.kinds[KIND_NODE], &pos)) != NULL) {
+        bool any = false;
 
-        if (v != NULL && rack_owned(&r->o))
-            count_rack(p, &tallies[v - p->plan.inventories], r);
+        for (size_t i = 0; i < v->group_count && !any; i++)
+            any =
+                (only == NULL || only == &v->groups[i]) &&
+                v->groups[i].spec->sound &&
+                selector_match(&v->groups[i].spec->selector, n->o.meta.labels);
+        count += any;
     }
-    pos = 0;
-    while ((rack = map_next(&p->plan.racks, &pos)) != NULL) {
-        const struct plan_inventory *v = rack->group->inventory;
-        struct tally *t = &tallies[v - p->plan.inventories];
-        struct object_ref ref = {v->world->o.meta.name, v->world->o.meta.uid};
-
-        r = world_rack(&p->world, rack->facts.name);
-        t->racks_wanted++;
-        if (r == NULL)
-            continue;
-        if (!rack_controlled(r->o.owners, ref) ||
-            (r->o.managed && !r->o.spec_ours))
-            t->rival_racks++;
-        else if (!r->o.meta.deleting && str_is(r->o.digest, rack->facts.digest))
-            t->racks_standing++;
-    }
+    return count;
 }
 
-static struct tally *
-tally_of(const struct placer *p, struct tally *tallies,
-         const struct object_ref *ref)
+static bool
+all_allocate(const struct plan_inventory *v)
 {
-    const struct plan_inventory *v = plan_inventory(&p->plan, ref);
-
-    return v == NULL ? NULL : &tallies[v - p->plan.inventories];
+    for (size_t i = 0; i < v->group_count; i++)
+        if (!plan_allocates(&v->groups[i]))
+            return false;
+    return true;
 }
 
 static void
-count_plan(const struct placer *p, struct tally *tallies)
+fill_group(const struct placer *p, struct numbers *n, size_t i)
 {
-    const struct place_plan *plan = &p->plan.place;
+    const struct plan_group *g = &n->inventory->groups[i];
+    const struct alloc_group *a =
+        alloc_group(&p->alloc, plan_ref(n->inventory), g->spec->id);
+    struct usage *u = &n->groups[i];
+    int64_t free_slots;
 
-    for (size_t i = 0; i < plan->pending_count; i++) {
-        const struct place_group *g = plan->pending[i].group;
-        struct tally *t = tally_of(p, tallies, &g->inventory);
-        ssize_t at = t == NULL ? -1 : group_at(t->inventory, g->id);
-
-        if (at >= 0)
-            t->groups[at].pending++;
+    if (a != NULL) {
+        u->requested = (int64_t)a->requested;
+        u->pending = (int64_t)alloc_pending(a);
+    } else if (n->inventory->verdict.budgeted) {
+        u->requested = count_matches(p, n->inventory, g);
     }
-    for (size_t i = 0; i < plan->conflict_count; i++) {
-        const struct place_conflict *c = &plan->conflicts[i];
-        const struct tally *last = NULL;
-
-        /* Groups and bindings come in the order of keys: those of one
-         * inventory follow each other. */
-        for (size_t j = 0; j < c->group_count + c->binding_count; j++) {
-            const struct object_ref *ref =
-                j < c->group_count
-                    ? &c->groups[j]->inventory
-                    : &c->bindings[j - c->group_count]->inventory;
-            struct tally *t = tally_of(p, tallies, ref);
-
-            if (t != NULL && t != last)
-                t->conflicts++;
-            last = t;
-        }
-    }
+    u->allocated = n->tally->groups[i].allocated;
+    free_slots = g->capacity.nodes - u->allocated;
+    u->available = free_slots > 0 ? free_slots : 0;
+    n->sum.allocated += u->allocated;
+    n->sum.available += u->available;
+    n->sum.pending += u->pending;
+    n->projected += n->tally->groups[i].projected;
 }
 
-static void
-add_up(struct tally *t)
+static struct capacity
+sum_capacity(const struct plan_inventory *v)
 {
-    const struct plan_inventory *v = t->inventory;
     struct capacity sum = {0};
-    bool fits = true;
 
-    for (size_t i = 0; i < v->group_count; i++) {
-        struct counts *g = &t->groups[i];
-        int64_t free_slots = v->groups[i].capacity.nodes - g->allocated;
-
-        fits = fits && capacity_add(&sum, v->groups[i].capacity, NULL) == 0;
-        g->available = free_slots > 0 ? free_slots : 0;
-        t->sum.allocated += g->allocated;
-        t->sum.available += g->available;
-        t->sum.pending += g->pending;
-        t->sum.projected += g->projected;
-    }
-    if (fits && capacity_check(sum, NULL) == 0)
-        t->capacity = sum;
+    for (size_t i = 0; i < v->group_count; i++)
+        if (capacity_add(&sum, v->groups[i].capacity, NULL) != 0)
+            return (struct capacity){0};
+    return capacity_check(sum, NULL) == 0 ? sum : (struct capacity){0};
 }
 
-static struct tally *
-count_all(const struct placer *p)
+static struct numbers
+number(const struct placer *p, size_t i)
 {
-    struct tally *tallies =
-        mem_zalloc(p->plan.inventory_count * sizeof(*tallies));
+    const struct plan_inventory *v = &p->plan.inventories[i];
+    struct numbers n = {
+        .inventory = v,
+        .tally = &p->tally.inventories[i],
+        .groups = mem_zalloc(v->group_count * sizeof(*n.groups)),
+        .capacity = sum_capacity(v),
+        .conflicts = (int64_t)p->alloc.conflicts[i],
+    };
 
-    for (size_t i = 0; i < p->plan.inventory_count; i++) {
-        struct tally *t = &tallies[i];
-
-        t->inventory = &p->plan.inventories[i];
-        t->groups = mem_zalloc(t->inventory->group_count * sizeof(*t->groups));
-        for (size_t j = 0;
-             t->inventory->verdict.budgeted && j < p->plan.node_count; j++)
-            count_requests(t, &p->plan.nodes[j]);
-    }
-    count_racks(p, tallies);
-    count_plan(p, tallies);
-    for (size_t i = 0; i < p->plan.inventory_count; i++)
-        add_up(&tallies[i]);
-    return tallies;
+    for (size_t j = 0; j < v->group_count; j++)
+        fill_group(p, &n, j);
+    if (all_allocate(v))
+        n.sum.requested = (int64_t)p->alloc.requested[i];
+    else if (v->verdict.budgeted)
+        n.sum.requested = count_matches(p, v, NULL);
+    return n;
 }
 
 /* ---- conditions -------------------------------------------------------- */
@@ -249,9 +152,9 @@ first_issue(const struct plan_inventory *v, enum plan_issue issue)
 }
 
 static void
-set_accepted(struct condition *c, struct arena *arena, const struct tally *t)
+set_accepted(struct condition *c, struct arena *arena, const struct numbers *n)
 {
-    const struct plan_inventory *v = t->inventory;
+    const struct plan_inventory *v = n->inventory;
 
     if (v->accepted)
         set(c, arena, "Accepted", true, "Accepted",
@@ -261,11 +164,11 @@ set_accepted(struct condition *c, struct arena *arena, const struct tally *t)
 }
 
 static void
-set_resolved(struct condition *c, struct arena *arena, const struct tally *t)
+set_resolved(struct condition *c, struct arena *arena, const struct numbers *n)
 {
-    const struct plan_group *invalid = first_issue(t->inventory, PLAN_INVALID);
+    const struct plan_group *invalid = first_issue(n->inventory, PLAN_INVALID);
     const struct plan_group *missing =
-        first_issue(t->inventory, PLAN_NOT_FOUND);
+        first_issue(n->inventory, PLAN_NOT_FOUND);
 
     if (invalid != NULL)
         set(c, arena, "ResolvedRefs", false, "InvalidProfile", "%s",
@@ -279,8 +182,8 @@ set_resolved(struct condition *c, struct arena *arena, const struct tally *t)
 }
 
 static void
-set_programmed(struct condition *c, struct arena *arena, const struct tally *t,
-               const struct condition *accepted,
+set_programmed(struct condition *c, struct arena *arena,
+               const struct numbers *n, const struct condition *accepted,
                const struct condition *resolved)
 {
     const char *type = "Programmed";
@@ -291,41 +194,41 @@ set_programmed(struct condition *c, struct arena *arena, const struct tally *t,
     else if (str_is(resolved->status, "False"))
         set(c, arena, type, false, "ReferencesUnresolved",
             "a group has no usable profile");
-    else if (t->rival_racks > 0)
+    else if (n->tally->rivals > 0)
         set(c, arena, type, false, "RackOwnershipConflict",
             "%" PRId64 " racks belong to or were edited by somebody else",
-            t->rival_racks);
-    else if (t->inventory->verdict.decision != ADMIT_ACCEPTED ||
-             t->racks_standing < t->racks_wanted)
+            n->tally->rivals);
+    else if (n->inventory->verdict.decision != ADMIT_ACCEPTED ||
+             n->tally->standing < n->tally->wanted)
         set(c, arena, type, false, "RacksPending",
             "%" PRId64 " of %" PRId64 " racks stand as declared",
-            t->racks_standing, t->racks_wanted);
-    else if (t->sum.projected < t->sum.allocated && t->blocked > 0)
+            n->tally->standing, n->tally->wanted);
+    else if (n->projected < n->sum.allocated && n->tally->blocked > 0)
         set(c, arena, type, false, "NodeMetadataConflict",
             "%" PRId64 " of %" PRId64
             " Nodes carry their assignment; on %" PRId64
             " somebody else holds a label or annotation of it",
-            t->sum.projected, t->sum.allocated, t->blocked);
-    else if (t->sum.projected != t->sum.allocated)
+            n->projected, n->sum.allocated, n->tally->blocked);
+    else if (n->projected != n->sum.allocated)
         set(c, arena, type, false, "ProjectionIncomplete",
             "%" PRId64 " of %" PRId64 " Nodes carry their assignment",
-            t->sum.projected, t->sum.allocated);
+            n->projected, n->sum.allocated);
     else
         set(c, arena, type, true, "Programmed",
             "every rack stands and every bound Node carries its assignment");
 }
 
 static void
-set_satisfied(struct condition *c, struct arena *arena, const struct tally *t)
+set_satisfied(struct condition *c, struct arena *arena, const struct numbers *n)
 {
     const char *type = "RequestsSatisfied";
 
-    if (t->conflicts > 0)
+    if (n->conflicts > 0)
         set(c, arena, type, false, "PlacementConflicts",
-            "%" PRId64 " Nodes are claimed more than once", t->conflicts);
-    else if (t->sum.pending > 0)
+            "%" PRId64 " Nodes are claimed more than once", n->conflicts);
+    else if (n->sum.pending > 0)
         set(c, arena, type, false, "PendingNodes",
-            "%" PRId64 " Nodes wait for a free slot", t->sum.pending);
+            "%" PRId64 " Nodes wait for a free slot", n->sum.pending);
     else
         set(c, arena, type, true, "RequestsSatisfied",
             "every matching Node has a slot");
@@ -408,7 +311,7 @@ add_capacity(struct buf *out, struct capacity c)
 }
 
 static void
-add_usage(struct buf *out, const struct counts *c)
+add_usage(struct buf *out, const struct usage *c)
 {
     buf_printf(out,
                "\"usage\":{\"allocatedNodes\":%" PRId64
@@ -426,9 +329,9 @@ by_id(const void *a, const void *b)
 
 /* The members but conditions, in the order of their names. */
 static void
-add_inventory_fields(struct buf *out, const struct tally *t)
+add_inventory_fields(struct buf *out, const struct numbers *n)
 {
-    const struct plan_inventory *v = t->inventory;
+    const struct plan_inventory *v = n->inventory;
     const struct plan_group **sorted =
         mem_zalloc(v->group_count * sizeof(struct plan_group *));
     struct buf ids = {0};
@@ -438,7 +341,7 @@ add_inventory_fields(struct buf *out, const struct tally *t)
     if (v->group_count > 1)
         qsort(sorted, v->group_count, sizeof(struct plan_group *), by_id);
     buf_addc(out, '{');
-    add_capacity(out, t->capacity);
+    add_capacity(out, n->capacity);
     buf_addz(out, ",\"rackGroups\":[");
     for (size_t i = 0; i < v->group_count; i++) {
         buf_addz(out, i == 0 ? "{" : ",{");
@@ -448,7 +351,7 @@ add_inventory_fields(struct buf *out, const struct tally *t)
         buf_addz(out, ",\"profileName\":");
         json_text_string(out, sorted[i]->spec->profile);
         buf_addc(out, ',');
-        add_usage(out, &t->groups[sorted[i] - v->groups]);
+        add_usage(out, &n->groups[sorted[i] - v->groups]);
         buf_addc(out, '}');
         buf_addz(&ids, i == 0 ? "" : ",");
         buf_adds(&ids, sorted[i]->spec->id);
@@ -456,69 +359,46 @@ add_inventory_fields(struct buf *out, const struct tally *t)
     buf_addz(out, "],\"rackGroupsSummary\":");
     json_text_string(out, buf_str(&ids));
     buf_addc(out, ',');
-    add_usage(out, &t->sum);
+    add_usage(out, &n->sum);
     buf_addc(out, '}');
     buf_fini(&ids);
     free(sorted);
 }
 
 static void
-say_inventory(struct placer *p, const struct tally *t)
+say_inventory(struct placer *p, const struct numbers *n)
 {
-    const struct object_inventory *o = &t->inventory->world->o;
+    const struct object_inventory *o = &n->inventory->world->o;
     struct condition c[INVENTORY_CONDITIONS]; /* sorted by type */
     struct arena arena = {0};
     struct buf fields = {0};
 
-    set_accepted(&c[0], &arena, t);
-    set_resolved(&c[3], &arena, t);
-    set_programmed(&c[1], &arena, t, &c[0], &c[3]);
-    set_satisfied(&c[2], &arena, t);
-    add_inventory_fields(&fields, t);
+    set_accepted(&c[0], &arena, n);
+    set_resolved(&c[3], &arena, n);
+    set_programmed(&c[1], &arena, n, &c[0], &c[3]);
+    set_satisfied(&c[2], &arena, n);
+    add_inventory_fields(&fields, n);
     say(p, ACTION_INVENTORY_STATUS, &o->meta, &o->status, buf_str(&fields), c,
         INVENTORY_CONDITIONS);
     buf_fini(&fields);
     arena_fini(&arena);
 }
 
-/* ---- racks ------------------------------------------------------------- */
-
-struct rack_counts {
-    int64_t bound, gone, projected, blocked, doubled;
-};
-
-static struct rack_counts
-count_one_rack(const struct placer *p, const struct object_rack *rack)
+void
+status_inventories(struct placer *p)
 {
-    struct rack_counts n = {0};
+    for (size_t i = 0; i < p->plan.inventory_count; i++) {
+        struct numbers n = number(p, i);
 
-    for (size_t i = 0; i < rack->slot_count; i++) {
-        const struct object_slot *slot = &rack->slots[i];
-        const struct world_node *node;
-        struct arena arena = {0};
-        struct projection wanted;
-        enum project_state state;
-
-        if (slot->node.name.n == 0)
-            continue;
-        n.bound++;
-        n.doubled += map_get(&p->duplicates, slot->node.uid.s) != NULL;
-        node = world_node_exact(&p->world, &slot->node);
-        if (node == NULL) {
-            n.gone++;
-            continue;
-        }
-        wanted = project_wanted(rack, slot, &arena);
-        state = project_compare(&node->o, &wanted, NULL);
-        n.projected += state == PROJECT_STANDS;
-        n.blocked += state == PROJECT_CONFLICT;
-        arena_fini(&arena);
+        say_inventory(p, &n);
+        free(n.groups);
     }
-    return n;
 }
 
+/* ---- racks ------------------------------------------------------------- */
+
 static void
-set_ready(struct condition *c, struct arena *arena, const struct rack_counts *n)
+set_ready(struct condition *c, struct arena *arena, const struct tally_rack *n)
 {
     if (n->doubled > 0)
         set(c, arena, "Ready", false, "DuplicateBindings",
@@ -542,42 +422,25 @@ set_ready(struct condition *c, struct arena *arena, const struct rack_counts *n)
             "every bound Node carries its assignment");
 }
 
-static void
-say_rack(struct placer *p, const struct world_rack *r)
+void
+status_rack(struct placer *p, const char *name)
 {
-    struct rack_counts n = count_one_rack(p, &r->o);
+    const struct tally_rack *n = tally_count(p, name);
+    const struct world_rack *r = world_rack(&p->world, name);
     struct arena arena = {0};
     struct condition ready;
     struct buf fields = {0};
 
-    set_ready(&ready, &arena, &n);
+    if (r == NULL || n->inventory == SIZE_MAX || !rack_owned(&r->o) ||
+        r->o.meta.deleting)
+        return;
+    set_ready(&ready, &arena, n);
     buf_printf(&fields,
                "{\"assignedNodes\":%" PRId64 ",\"observedGeneration\":%" PRId64
                "}",
-               n.bound, r->o.meta.generation);
+               n->bound, r->o.meta.generation);
     say(p, ACTION_RACK_STATUS, &r->o.meta, &r->o.status, buf_str(&fields),
         &ready, 1);
     buf_fini(&fields);
     arena_fini(&arena);
-}
-
-void
-status_decide(struct placer *p)
-{
-    struct tally *tallies;
-    const struct world_rack *r;
-    size_t pos = 0;
-
-    if (!p->plan.placed)
-        return;
-    tallies = count_all(p);
-    for (size_t i = 0; i < p->plan.inventory_count; i++) {
-        say_inventory(p, &tallies[i]);
-        free(tallies[i].groups);
-    }
-    free(tallies);
-    while ((r = map_next(&p->world.kinds[KIND_RACK], &pos)) != NULL)
-        if (rack_owned(&r->o) && !r->o.meta.deleting &&
-            plan_inventory(&p->plan, &r->o.inventory) != NULL)
-            say_rack(p, r);
 }

@@ -2,8 +2,10 @@
 #include "placer/world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
+#include "placer/names.h"
 
 static void
 profile_free(void *record)
@@ -165,52 +167,123 @@ node_ref(const void *record)
     return (struct object_ref){n->o.meta.name, n->o.meta.uid};
 }
 
+/* Each swaps the contents of two records, so that the old one holds the news
+ * at its address and the new one what is to be freed. */
+static void
+profile_swap(void *a, void *b)
+{
+    struct world_profile *x = a;
+    struct world_profile *y = b;
+    struct world_profile old = *x;
+
+    *x = *y;
+    *y = old;
+    if (x->spec.generation == y->spec.generation &&
+        strcmp(x->spec.uid, y->spec.uid) == 0) {
+        struct profile spec = x->spec;
+
+        x->spec = y->spec;
+        y->spec = spec;
+    }
+}
+
+static void
+inventory_swap(void *a, void *b)
+{
+    struct world_inventory *x = a;
+    struct world_inventory *y = b;
+    struct world_inventory old = *x;
+
+    *x = *y;
+    *y = old;
+    if (x->o.meta.generation == y->o.meta.generation &&
+        str_eq(x->o.meta.uid, y->o.meta.uid)) {
+        struct inventory spec = x->spec;
+
+        x->spec = y->spec;
+        y->spec = spec;
+    }
+}
+
+static void
+rack_swap(void *a, void *b)
+{
+    struct world_rack old = *(struct world_rack *)a;
+
+    *(struct world_rack *)a = *(struct world_rack *)b;
+    *(struct world_rack *)b = old;
+}
+
+static void
+node_swap(void *a, void *b)
+{
+    struct world_node old = *(struct world_node *)a;
+
+    *(struct world_node *)a = *(struct world_node *)b;
+    *(struct world_node *)b = old;
+}
+
 static const struct kind {
     void *(*read)(const struct value *body, const char **name, struct err *err);
     void (*free)(void *record);
     bool *(*seen)(void *record);
     struct object_ref (*ref)(const void *record);
+    void (*swap)(void *a, void *b);
 } kinds[KIND_COUNT] = {
-    [KIND_PROFILE] = {profile_read, profile_free, profile_seen, profile_ref},
+    [KIND_PROFILE] = {profile_read, profile_free, profile_seen, profile_ref,
+                      profile_swap},
     [KIND_INVENTORY] = {inventory_read, inventory_free, inventory_seen,
-                        inventory_ref},
-    [KIND_RACK] = {rack_read, rack_free, rack_seen, rack_ref},
-    [KIND_NODE] = {node_read, node_free, node_seen, node_ref},
+                        inventory_ref, inventory_swap},
+    [KIND_RACK] = {rack_read, rack_free, rack_seen, rack_ref, rack_swap},
+    [KIND_NODE] = {node_read, node_free, node_seen, node_ref, node_swap},
 };
 
-int
-world_put(struct world *world, enum object_kind kind, const struct value *body,
-          struct err *err)
+void *
+world_read(enum object_kind kind, const struct value *body, const char **name,
+           struct err *err)
 {
-    const char *name;
-    void *record = kinds[kind].read(body, &name, err);
-    void *old;
+    void *record = kinds[kind].read(body, name, err);
 
     if (record == NULL)
-        return err_prefix(err, "%s", object_kind_name(kind));
-    *kinds[kind].seen(record) = true;
-    old = map_put(&world->kinds[kind], name, record);
-    if (old != NULL)
-        kinds[kind].free(old);
-    return 0;
+        err_prefix(err, "%s", object_kind_name(kind));
+    return record;
 }
 
 void
-world_remove(struct world *world, enum object_kind kind, struct str name,
-             struct str uid)
+world_put(struct world *world, enum object_kind kind, const char *name,
+          void *record)
 {
-    char *key = mem_dup(name.s, name.n);
-    void *record = map_get(&world->kinds[kind], key);
+    void *old = map_get(&world->kinds[kind], name);
 
-    if (record != NULL && str_eq(kinds[kind].ref(record).uid, uid)) {
-        map_remove(&world->kinds[kind], key);
-        kinds[kind].free(record);
+    if (old == NULL) {
+        *kinds[kind].seen(record) = true;
+        map_put(&world->kinds[kind], name, record);
+        return;
     }
-    free(key);
+    kinds[kind].swap(old, record);
+    *kinds[kind].seen(old) = true;
+    /* The key is borrowed from the record, and the text moved. */
+    map_put(&world->kinds[kind], kinds[kind].ref(old).name.s, old);
+    kinds[kind].free(record);
+}
+
+struct object_ref
+world_ref(enum object_kind kind, const void *record)
+{
+    return kinds[kind].ref(record);
 }
 
 void
-world_sync_begin(struct world *world)
+world_remove(struct world *world, enum object_kind kind, const char *name)
+{
+    void *record = map_remove(&world->kinds[kind], name);
+
+    if (record != NULL)
+        kinds[kind].free(record);
+}
+
+void
+world_unsee(struct world *world)
 {
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         size_t pos = 0;
@@ -221,20 +294,10 @@ world_sync_begin(struct world *world)
     }
 }
 
-void
-world_sync_end(struct world *world)
+bool
+world_seen(enum object_kind kind, void *record)
 {
-    for (int kind = 0; kind < KIND_COUNT; kind++) {
-        size_t pos = 0;
-        void *record;
-
-        while ((record = map_next(&world->kinds[kind], &pos)) != NULL) {
-            if (*kinds[kind].seen(record))
-                continue;
-            map_remove(&world->kinds[kind], kinds[kind].ref(record).name.s);
-            kinds[kind].free(record);
-        }
-    }
+    return *kinds[kind].seen(record);
 }
 
 const struct world_profile *
@@ -267,6 +330,15 @@ world_node_exact(const struct world *world, const struct object_ref *ref)
     const struct world_node *node = world_node(world, ref->name.s);
 
     return node != NULL && str_eq(node->o.meta.uid, ref->uid) ? node : NULL;
+}
+
+bool
+world_has_finalizer(const struct world_inventory *v)
+{
+    for (size_t i = 0; i < v->o.finalizers.count; i++)
+        if (str_is(v->o.finalizers.items[i], FINALIZER_INVENTORY))
+            return true;
+    return false;
 }
 
 void

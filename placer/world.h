@@ -12,8 +12,9 @@
 
 /*
  * The model: every object of the feed in its newest state, by kind and name.
- * A record stays where it is until it is replaced or removed; whoever keeps a
- * pointer to one lets go of it at the next world_put or world_remove.
+ * A record stays at its address until its name is gone; what is in it, texts
+ * included, is replaced by each world_put of that name.  What was compiled of a
+ * profile or an inventory stays untouched while uid and generation do.
  */
 struct world_profile {
     char *version;
@@ -44,18 +45,25 @@ struct world {
     struct map kinds[KIND_COUNT];
 };
 
-/* Takes the body of a PROFILE, INVENTORY, RACK or NODE. -1 and err if it is
- * not one; the model is then as it was. */
-int world_put(struct world *world, enum object_kind kind,
-              const struct value *body, struct err *err);
+/* Reads the body of a PROFILE, INVENTORY, RACK or NODE to a record of its own;
+ * *name is its name, and lives in it. NULL and err if it is not one. */
+void *world_read(enum object_kind kind, const struct value *body,
+                 const char **name, struct err *err);
 
-/* Removes the object if it is there under that uid. */
-void world_remove(struct world *world, enum object_kind kind, struct str name,
-                  struct str uid);
+/* Takes over a record that world_read gave, as the news of that name. */
+void world_put(struct world *world, enum object_kind kind, const char *name,
+               void *record);
 
-/* A sync: objects that no put names between the two are gone. */
-void world_sync_begin(struct world *world);
-void world_sync_end(struct world *world);
+/* Removes the object of that name, if it is there. */
+void world_remove(struct world *world, enum object_kind kind, const char *name);
+
+/* Name and uid of a record. */
+struct object_ref world_ref(enum object_kind kind, const void *record);
+
+/* For a sync: forgets that anything was seen, and whether a record was put
+ * since. */
+void world_unsee(struct world *world);
+bool world_seen(enum object_kind kind, void *record);
 
 /* Look up by name (NUL-terminated); NULL if it is not there. */
 const struct world_profile *world_profile(const struct world *world,
@@ -70,6 +78,9 @@ const struct world_node *world_node(const struct world *world,
 /* The Node of that name if it is this very instance, else NULL. */
 const struct world_node *world_node_exact(const struct world *world,
                                           const struct object_ref *ref);
+
+/* Does it carry our finalizer? */
+bool world_has_finalizer(const struct world_inventory *v);
 
 void world_fini(struct world *world);
 

@@ -160,27 +160,34 @@ drop_empty_slots(struct lane *lane)
     return any;
 }
 
+/* When the lane is to be looked at again; NEVER: not before it changes. */
+static int64_t
+look_at(const struct lane *lane, bool used, int64_t now)
+{
+    int64_t due = lane_due(lane);
+
+    if (lane->busy || (used && due == NEVER))
+        return NEVER;
+    if (due == NEVER)
+        return lane->rest + MEMORY;
+    return due < now ? now : due;
+}
+
 void
 lanes_settle(struct lanes *lanes, struct lane *lane, int64_t now)
 {
     bool used = drop_empty_slots(lane);
-    int64_t due = lane_due(lane);
+    int64_t at = look_at(lane, used, now);
+    bool waits = lane->item.place != 0 && lane->item.at <= now;
 
-    if (lane->busy) {
-        line_leave(&lanes->line, &lane->item);
-    } else if (due != NEVER) {
-        due = due < now ? now : due;
-        /* One that waits for its turn keeps it. */
-        if (lane->item.place == 0 || lane->item.at > now)
-            line_join(&lanes->line, &lane->item, due);
-    } else if (!used && (lane->failures == 0 || lane->rest + MEMORY <= now)) {
+    if (!used && (lane->failures == 0 || at <= now)) {
         line_leave(&lanes->line, &lane->item);
         map_remove(&lanes->by_key, lane->key);
         free_lane(lane);
-    } else if (!used) {
-        line_join(&lanes->line, &lane->item, lane->rest + MEMORY);
-    } else {
+    } else if (at == NEVER) {
         line_leave(&lanes->line, &lane->item);
+    } else if (!used || !waits) { /* one that waits keeps its turn */
+        line_join(&lanes->line, &lane->item, at);
     }
 }
 

@@ -9,7 +9,7 @@
 #include "projector/render.h"
 
 static const struct key {
-    enum projected_key bit;
+    int bit;           /* enum projected_key */
     const char *where; /* in a field set */
     const char *name;
 } keys[] = {
@@ -148,6 +148,6 @@ void
 ownership_names(struct buf *out, int set)
 {
     for (size_t i = 0; i < nitems(keys); i++)
-        if (set & (int)keys[i].bit)
+        if (set & keys[i].bit)
             ownership_add_name(out, str_of(keys[i].name));
 }

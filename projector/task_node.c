@@ -98,7 +98,7 @@ is_target(const struct task *t, const struct kube_meta *meta)
 static enum task_move
 judge(struct task *t, const struct kube_response *response)
 {
-    struct kube_meta meta;
+    struct kube_meta meta = {0};
     struct ownership o;
     struct err err;
     enum task_move move;
@@ -119,7 +119,7 @@ judge(struct task *t, const struct kube_response *response)
 static enum task_move
 looked(struct task *t, const struct kube_response *response)
 {
-    struct kube_meta meta;
+    struct kube_meta meta = {0};
     struct err err;
 
     if (!task_accepted(response))

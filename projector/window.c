@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 
-#define ONE 1000
+#define ONE INT64_C(1000)
 #define LEAST (4 * ONE)
 #define START (8 * ONE)
 #define MOST (64 * ONE)
@@ -151,7 +151,7 @@ accepted(struct window *w, const struct window_answer *a, int64_t now)
 {
     int64_t latency = now - a->sent_at;
     int64_t low = lowest(w, latency, now);
-    int64_t step = (int64_t)ONE * ONE / w->limit;
+    int64_t step = ONE * ONE / w->limit;
 
     w->refusals = 0;
     w->usual = w->usual == 0 ? latency : w->usual + (latency - w->usual) / 8;

@@ -351,10 +351,14 @@ writer_new(const struct writer_setup *setup)
 void
 writer_free(struct writer *w)
 {
+    struct job *job, *next;
+
     if (w == NULL)
         return;
-    while (!LIST_EMPTY(&w->jobs))
-        free_job(LIST_FIRST(&w->jobs));
+    for (job = LIST_FIRST(&w->jobs); job != NULL; job = next) {
+        next = LIST_NEXT(job, entry);
+        free_job(job);
+    }
     event_free(w->wake);
     line_fini(&w->waiting);
     free(w);

@@ -240,6 +240,8 @@ class Exchange:
             self.api.route(self)
         except Refusal as refusal:
             self.send(refusal.code, json.dumps(refusal.body))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            self.send(422, json.dumps(failure(422, "Invalid", repr(error))))
 
 
 class Api:

@@ -14,9 +14,11 @@ import array
 import atexit
 import collections
 import fcntl
+import functools
 import mmap
 import os
 import pathlib
+import random
 import re
 import select
 import shutil
@@ -29,11 +31,13 @@ import termios
 import time
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
 # The packages are Debian's, also for a python3 that is not.
 sys.path.append("/usr/lib/python3/dist-packages")
+sys.path.extend(str(ROOT / "tests" / folder) for folder in ("fake", "cluster"))
 import msgpack  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MOKKA_BUILD", ROOT / "build"))
 LIMIT = 20  # seconds that a step may take on a busy machine
 HEADER = struct.Struct(">IHHI")
@@ -105,8 +109,19 @@ def wait_for(what, seconds, question):
         time.sleep(0.01)
 
 
+def readable(*sockets):
+    """Which of them have something to read now, the end included."""
+    return select.select(sockets, [], [], 0)[0]
+
+
 def pack(*fields):
-    return msgpack.packb(list(fields), use_bin_type=True)
+    return msgpack.packb(list(fields), use_bin_type=True,
+                         unicode_errors="surrogateescape")
+
+
+def unpack(body):
+    """The fields; what is no UTF-8 in a text survives the way back."""
+    return msgpack.unpackb(body, strict_map_key=False, unicode_errors="surrogateescape")
 
 
 def frame(name, *fields, body=None, number=None, length=None, flags=0, id=0):
@@ -126,8 +141,7 @@ class Frame:
         self.name = NAMES.get(number, str(number))
         self.data = data
         self.descriptor = descriptor
-        self.fields = msgpack.unpackb(
-            data[HEADER.size:HEADER.size + length], strict_map_key=False)
+        self.fields = unpack(data[HEADER.size:HEADER.size + length])
 
     def __repr__(self):
         return f"{self.name}{self.fields}"
@@ -384,7 +398,20 @@ class Worker:
 
 class WorkerTest(unittest.TestCase):
     """No worker that a test starts outlives it, crashes, or makes a sanitizer
-    speak."""
+    speak.  What is left to chance can be had again with MOKKA_SEED."""
+
+    def run(self, result=None):
+        began = time.monotonic()
+        super().run(result)
+        took = time.monotonic() - began
+        if took > 3:
+            print(f"  {self._testMethodName}: {took:.1f} s")
+
+    @functools.cached_property
+    def dice(self):
+        seed = int(os.environ.get("MOKKA_SEED", random.randrange(1 << 32)))
+        print(f"  MOKKA_SEED={seed}")
+        return random.Random(seed)
 
     def start(self, name, **options):
         worker = Worker(name, **options)

@@ -80,6 +80,19 @@ test_8_1_sum(void **state)
 }
 
 static void
+test_8_1_exceeds(void **state)
+{
+    const struct capacity c = {5, 5, 5};
+
+    (void)state;
+    assert_false(capacity_exceeds(c, c));
+    assert_false(capacity_exceeds((struct capacity){4, 4, 4}, c));
+    assert_true(capacity_exceeds((struct capacity){6, 4, 4}, c));
+    assert_true(capacity_exceeds((struct capacity){4, 6, 4}, c));
+    assert_true(capacity_exceeds((struct capacity){4, 4, 6}, c));
+}
+
+static void
 test_8_1_supported(void **state)
 {
     static const struct {
@@ -518,6 +531,7 @@ main(void)
         cmocka_unit_test(test_8_1_group),
         cmocka_unit_test(test_8_1_group_errors),
         cmocka_unit_test(test_8_1_sum),
+        cmocka_unit_test(test_8_1_exceeds),
         cmocka_unit_test(test_8_1_supported),
         cmocka_unit_test(test_8_2_order),
         cmocka_unit_test(test_8_2_12_11_budget),

@@ -58,6 +58,23 @@ test_3_7_needs(void **state)
     buf_fini(&text);
 }
 
+/* The first slot of the first rack. */
+static void
+test_3_7_zero_indexes(void **state)
+{
+    struct assignment a = sample;
+    struct buf text = {0};
+    struct err err;
+
+    (void)state;
+    a.rack_index = a.node_index = 0;
+    assert_int_equal(assignment_encode(&text, &a, &err), 0);
+    buf_addc(&text, '\0');
+    assert_non_null(
+        strstr(buf_bytes(&text), "\"rackIndex\":0,\"nodeIndex\":0,"));
+    buf_fini(&text);
+}
+
 /* Escaping as in 4.2. */
 static void
 test_3_7_escapes(void **state)
@@ -138,6 +155,13 @@ test_3_7_decodes_texts(void **state)
                                 "\xf0\x9f\x98\x80\xef\xbf\xbd"));
     assert_true(str_is(a.node_uid, "\xef\xbf\xbdx"));
     assert_int_equal(a.node_index, INT64_MIN);
+    assert_int_equal(decode("{\"v\":1,\"nodeUID\":\"\\ud83d\\n\\ud83d\\u0041\","
+                            "\"rackGroup\":\"x\\\\\"}",
+                            &a, &arena),
+                     0);
+    assert_true(str_is(a.node_uid, "\xef\xbf\xbd\n\xef\xbf\xbd"
+                                   "A"));
+    assert_true(str_is(a.group, "x\\"));
     arena_fini(&arena);
 }
 
@@ -308,6 +332,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_3_7_needs),
+        cmocka_unit_test(test_3_7_zero_indexes),
         cmocka_unit_test(test_3_7_escapes),
         cmocka_unit_test(test_3_7_decodes),
         cmocka_unit_test(test_3_7_decodes_texts),

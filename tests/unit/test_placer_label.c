@@ -36,7 +36,7 @@ assert_length(bool (*valid)(struct str), const char *before, int n, bool wanted)
 static void
 test_6_1_dns_label(void **state)
 {
-    static const char *const good[] = {"a", "0", "a-b", "a--b", "0a9"};
+    static const char *const good[] = {"a", "0", "a-b", "a--b", "0a9", "z9z"};
     static const char *const bad[] = {"",    "-a", "a-",       "A",  "a.b",
                                       "a_b", "a ", "\xc3\xa4", "a\n"};
 
@@ -54,7 +54,7 @@ test_6_2_key(void **state)
 {
     static const char *const good[] = {"a",    "A",     "9",        "a_b.c-D",
                                        "x/y",  "a.b/c", "a-b.c9/Z", "x--y/a",
-                                       "a..b", "0/1"};
+                                       "a..b", "0/1",   "Z",        "z.9/AZ"};
     static const char *const bad[] = {
         "",      "-a",    "a-",    "_a",   "a.",       "/a",     "a/",   "/",
         "a//b",  "a/b/c", "A/b",   "-a/b", "a-/b",     "a..b/c", ".a/b", "a./b",

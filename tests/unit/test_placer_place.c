@@ -425,6 +425,18 @@ test_9_1_binding_errors(void **state)
     simple(&e);
     e.bindings[1].group = STR("a");
     assert_error(&e, "twice");
+    /* A stray before them makes no difference. */
+    simple(&e);
+    e.bindings[0].rack = e.bindings[1].rack = 1;
+    e.bindings[1].group = STR("a");
+    add_binding(&e, "lab/lu/a", 0, 0, "n3", "u3")->stray = true;
+    assert_error(&e, "twice");
+    /* Strays may share a coordinate. */
+    simple(&e);
+    e.bindings[1].group = STR("a");
+    e.bindings[1].stray = true;
+    must_place(&e);
+    estate_fini(&e);
 }
 
 static void
@@ -621,32 +633,37 @@ test_9_1_stray_bindings(void **state)
     estate_fini(&e);
 }
 
+/* The shares of all keys, in any order, put together are the plan. */
 static void
-test_9_5_share(void **state)
+assert_shares(const struct estate *e)
 {
-    struct place_share share;
-    struct estate e;
+    static const char *const names[] = {"a", "a-b", "b", "c", "zz"};
+    static const char *const uids[] = {"u", "u1", "u2"};
+    static const char *const ids[] = {"g", "h", "i", "x"};
+    const struct place_plan *p = &e->plan;
+    size_t retained = 0;
+    size_t released = 0;
+    size_t assigned = 0;
 
-    (void)state;
-    estate_init(&e, 3, 3, 3);
-    add_group(&e, "lab/lu/a", 1, 2, NULL);
-    add_group(&e, "lab/lu/b", 1, 2, NULL);
-    add_node(&e, "n1", "u1", 1, NULL, NULL);
-    add_binding(&e, "lab/lu/a", 0, 0, "n1", "u1");
-    add_binding(&e, "lab/lu/a", 0, 1, "gone", "ug");
-    add_binding(&e, "lab/lu/c", 0, 1, "gone2", "uh");
-    must_place(&e);
-    share = place_share(&e.plan, e.groups[0].inventory, STR("a"));
-    assert_int_equal(share.retained_count, 1);
-    assert_int_equal(share.released_count, 1);
-    assert_int_equal(share.assigned_count, 0);
-    assert_ptr_equal(share.released[0].binding, &e.bindings[1]);
-    share = place_share(&e.plan, e.groups[0].inventory, STR("b"));
-    assert_int_equal(share.retained_count + share.released_count, 0);
-    share = place_share(&e.plan, e.groups[0].inventory, STR("c"));
-    assert_int_equal(share.released_count, 1);
-    assert_ptr_equal(share.released[0].binding, &e.bindings[2]);
-    estate_fini(&e);
+    for (size_t i = 0; i < nitems(names) * nitems(uids) * nitems(ids); i++) {
+        struct object_ref inventory = {
+            str_of(names[i / (nitems(ids) * nitems(uids))]),
+            str_of(uids[i / nitems(ids) % nitems(uids)])};
+        struct str id = str_of(ids[i % nitems(ids)]);
+        struct place_share s = place_share(p, inventory, id);
+
+        for (size_t j = 0; j < s.retained_count; j++)
+            assert_ptr_equal(s.retained[j], p->retained[retained++]);
+        for (size_t j = 0; j < s.released_count; j++)
+            assert_ptr_equal(&s.released[j], &p->released[released++]);
+        for (size_t j = 0; j < s.assigned_count; j++) {
+            assert_ptr_equal(&s.assigned[j], &p->assigned[assigned++]);
+            assert_true(str_eq(s.assigned[j].group->id, id));
+        }
+    }
+    assert_int_equal(retained, p->retained_count);
+    assert_int_equal(released, p->released_count);
+    assert_int_equal(assigned, p->assigned_count);
 }
 
 /*
@@ -1052,6 +1069,22 @@ random_estate(struct seeded *s, struct estate *e)
 }
 
 static void
+test_9_5_shares(void **state)
+{
+    struct seeded s = seeded_start("test_9_5_shares");
+
+    (void)state;
+    for (int i = 0; i < seeded_rounds(300); i++) {
+        struct estate e;
+
+        random_estate(&s, &e);
+        must_place(&e);
+        assert_shares(&e);
+        estate_fini(&e);
+    }
+}
+
+static void
 test_9_against_reference(void **state)
 {
     struct seeded s = seeded_start("test_9_against_reference");
@@ -1237,7 +1270,7 @@ main(void)
         cmocka_unit_test(test_9_4_released_waits),
         cmocka_unit_test(test_9_3_9_5_duplicates),
         cmocka_unit_test(test_9_1_stray_bindings),
-        cmocka_unit_test(test_9_5_share),
+        cmocka_unit_test(test_9_5_shares),
         cmocka_unit_test(test_9_against_reference),
         cmocka_unit_test(test_9_any_order),
         cmocka_unit_test(test_9_7_converges),

@@ -487,6 +487,37 @@ test_7_4_new_rack(void **state)
     sample_fini(&s);
 }
 
+/* One part missing is enough to write. */
+static void
+test_7_4_each_part_counts(void **state)
+{
+    const struct rack_metadata nothing = {0};
+    struct arena arena = {0};
+    struct rack_metadata all;
+    struct rack_metadata now[4];
+    struct rack_metadata m;
+    struct sample s;
+
+    (void)state;
+    sample_init(&s);
+    rack_metadata(&all, &nothing, &s.input, &arena);
+    for (size_t i = 0; i < 4; i++)
+        now[i] = all;
+    now[0].labels.count = 2;
+    now[1].annotations.count = 0;
+    now[2].finalizers.count = 0;
+    now[3].owners.count = 0;
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(rack_metadata(&m, &now[i], &s.input, &arena));
+        assert_int_equal(m.labels.count, 3);
+        assert_int_equal(m.annotations.count, 1);
+        assert_int_equal(m.finalizers.count, 1);
+        assert_int_equal(m.owners.count, 1);
+    }
+    arena_fini(&arena);
+    sample_fini(&s);
+}
+
 /* What others put there stays, in its order. */
 static void
 test_7_4_kept(void **state)
@@ -626,6 +657,7 @@ main(void)
         cmocka_unit_test(test_7_5_kept_slots),
         cmocka_unit_test(test_7_2_random_racks),
         cmocka_unit_test(test_7_4_new_rack),
+        cmocka_unit_test(test_7_4_each_part_counts),
         cmocka_unit_test(test_7_4_kept),
         cmocka_unit_test(test_7_4_controller_stays),
         cmocka_unit_test(test_7_4_no_label_value),

@@ -154,6 +154,10 @@ test_6_2_forbidden_keys(void **state)
     assert_invalid("{\"matchLabels\":{\"" CLIQUE "\":\"true\"}}", CLIQUE);
     assert_invalid(ONE(ASSIGNED, "DoesNotExist"), ASSIGNED);
     assert_invalid(ONE(CLIQUE, "Exists"), CLIQUE);
+    assert_invalid("{\"matchExpressions\":[{\"key\":\"a\",\"operator\":"
+                   "\"Exists\"},{\"key\":\"" CLIQUE
+                   "\",\"operator\":\"Exists\"}]}",
+                   CLIQUE);
     /* Whatever the operator or value, and before other failures. */
     assert_invalid(ONE(CLIQUE, "Nonsense"), CLIQUE);
     assert_invalid("{\"matchLabels\":{\"-\":\"-\",\"" CLIQUE "\":\"-\"}}",

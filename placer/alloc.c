@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "placer/alloc.h"
+
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "placer/names.h"
+#include "placer/place_work.h"
+
+#define MANY UINT8_MAX
+
+/* ---- groups ------------------------------------------------------------ */
+
+struct numbered {
+    struct place_group group;
+    size_t inventory;
+};
+
+static int
+by_key(const void *a, const void *b)
+{
+    const struct numbered *x = a;
+    const struct numbered *y = b;
+
+    return place_key_cmp(x->group.inventory, x->group.id, y->group.inventory,
+                         y->group.id);
+}
+
+static void
+clear(struct alloc *a)
+{
+    struct alloc_node *n;
+    struct alloc_rack *r;
+    size_t pos = 0;
+
+    while ((n = map_next(&a->nodes, &pos)) != NULL) {
+        free(n->uid);
+        free(n);
+    }
+    pos = 0;
+    while ((r = map_next(&a->racks, &pos)) != NULL) {
+        free(r->bindings);
+        free(r->name);
+        free(r);
+    }
+    for (size_t i = 0; i < a->group_count; i++) {
+        free(a->groups[i].occupied);
+        free(a->groups[i].waiting);
+    }
+    map_fini(&a->nodes);
+    map_fini(&a->racks);
+    map_fini(&a->names);
+    free(a->groups);
+    free(a->conflicts);
+    free(a->requested);
+}
+
+void
+alloc_fini(struct alloc *a)
+{
+    clear(a);
+    *a = (struct alloc){.touched = a->touched, .arg = a->arg};
+}
+
+void
+alloc_reset(struct alloc *a, const struct place_group *groups,
+            const size_t *inventory_of, size_t count, size_t inventory_count)
+{
+    struct numbered *sorted = mem_zalloc(count * sizeof(*sorted));
+
+    if (count > MAX_GROUPS)
+        fatal("%zu groups are planned, %d is the limit", count, MAX_GROUPS);
+    alloc_fini(a);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (struct numbered){groups[i], inventory_of[i]};
+    if (count > 1)
+        qsort(sorted, count, sizeof(*sorted), by_key);
+    a->groups = mem_zalloc(count * sizeof(*a->groups));
+    a->group_count = count;
+    a->inventory_count = inventory_count;
+    a->conflicts = mem_zalloc(inventory_count * sizeof(*a->conflicts));
+    a->requested = mem_zalloc(inventory_count * sizeof(*a->requested));
+    for (size_t i = 0; i < count; i++) {
+        struct alloc_group *g = &a->groups[i];
+
+        g->in = sorted[i].group;
+        g->inventory = sorted[i].inventory;
+        g->size = g->free = g->in.racks * g->in.nodes_per_rack;
+        g->occupied = mem_zalloc((size_t)g->size);
+    }
+    free(sorted);
+}
+
+struct alloc_group *
+alloc_group(const struct alloc *a, struct object_ref inventory, struct str id)
+{
+    size_t low = 0;
+    size_t high = a->group_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        struct alloc_group *g = &a->groups[middle];
+        int order = place_key_cmp(g->in.inventory, g->in.id, inventory, id);
+
+        if (order == 0)
+            return g;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* ---- coordinates ------------------------------------------------------- */
+
+/* The coordinate of a binding in its group, -1 if it has none. */
+static int64_t
+coordinate(const struct alloc_binding *b)
+{
+    const struct place_group *g = &b->group->in;
+
+    if (b->group == NULL || b->in.stray || b->in.rack < 0 || b->in.slot < 0 ||
+        b->in.rack >= g->racks || b->in.slot >= g->nodes_per_rack)
+        return -1;
+    return b->in.rack * g->nodes_per_rack + b->in.slot;
+}
+
+static void
+occupy(struct alloc_group *g, int64_t at)
+{
+    if (g->occupied[at] == 0)
+        g->free--;
+    if (g->occupied[at] < MANY)
+        g->occupied[at]++;
+}
+
+static void
+vacate(struct alloc_group *g, int64_t at)
+{
+    /* So many that they were not counted any more: it stays taken. */
+    if (g->occupied[at] == MANY || --g->occupied[at] > 0)
+        return;
+    g->free++;
+    if (at < g->hint)
+        g->hint = at;
+}
+
+int64_t
+alloc_free_from(const struct alloc_group *g, int64_t from)
+{
+    for (int64_t at = from > g->hint ? from : g->hint; at < g->size; at++)
+        if (g->occupied[at] == 0) {
+            if (from <= g->hint)
+                ((struct alloc_group *)g)->hint = at;
+            return at;
+        }
+    return -1;
+}
+
+size_t
+alloc_assignable(const struct alloc_group *g)
+{
+    return g->waiting_count < (size_t)g->free ? g->waiting_count
+                                              : (size_t)g->free;
+}
+
+size_t
+alloc_pending(const struct alloc_group *g)
+{
+    return g->waiting_count - alloc_assignable(g) + g->held;
+}
+
+/* ---- waiting Nodes ----------------------------------------------------- */
+
+/* Where a Node is, or would go, among those that wait. */
+static size_t
+position(const struct alloc_group *g, const struct alloc_node *n)
+{
+    size_t low = 0;
+    size_t high = g->waiting_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (place_node_cmp(&g->waiting[middle]->in, &n->in) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void
+enqueue(struct alloc_group *g, struct alloc_node *n)
+{
+    size_t at = position(g, n);
+
+    if (g->waiting_count == g->waiting_room) {
+        g->waiting_room = g->waiting_room == 0 ? 16 : g->waiting_room * 2;
+        g->waiting = mem_resize(g->waiting, g->waiting_room,
+                                sizeof(struct alloc_node *));
+    }
+    memmove(g->waiting + at + 1, g->waiting + at,
+            (g->waiting_count - at) * sizeof(struct alloc_node *));
+    g->waiting[at] = n;
+    g->waiting_count++;
+}
+
+static void
+dequeue(struct alloc_group *g, struct alloc_node *n)
+{
+    size_t at = position(g, n);
+
+    g->waiting_count--;
+    memmove(g->waiting + at, g->waiting + at + 1,
+            (g->waiting_count - at) * sizeof(struct alloc_node *));
+}
+
+/* ---- classification ---------------------------------------------------- */
+
+/* Calls for each inventory that a conflict names, each once. */
+static void
+count_conflict(struct alloc *a, const struct alloc_node *n, int by)
+{
+    uint64_t groups = n->state == ALLOC_OVERLAP ? n->matches : 0;
+    size_t last = SIZE_MAX;
+
+    /* Groups are sorted by inventory: equal ones follow each other. */
+    if (n->state == ALLOC_DUPLICATE)
+        for (const struct alloc_binding *b = n->bindings; b != NULL;
+             b = b->next)
+            if (b->group != NULL)
+                groups |= UINT64_C(1) << (b->group - a->groups);
+    for (; groups != 0; groups &= groups - 1) {
+        size_t inventory = a->groups[__builtin_ctzll(groups)].inventory;
+
+        if (inventory != last)
+            a->conflicts[inventory] += (size_t)(int64_t)by;
+        last = inventory;
+    }
+}
+
+static enum alloc_state
+state_of(const struct alloc_node *n)
+{
+    bool several = (n->matches & (n->matches - 1)) != 0;
+
+    if (n->binding_count > 1)
+        return ALLOC_DUPLICATE;
+    if (n->bindings != NULL && !n->bindings->released)
+        return ALLOC_BOUND;
+    if (!n->present || !n->eligible || n->matches == 0)
+        return ALLOC_IDLE;
+    if (several)
+        return ALLOC_OVERLAP;
+    return n->bindings != NULL ? ALLOC_HELD : ALLOC_WAITING;
+}
+
+/* Takes the Node out of whatever its state put it in. */
+static void
+leave(struct alloc *a, struct alloc_node *n)
+{
+    if (n->state == ALLOC_WAITING)
+        dequeue(n->group, n);
+    if (n->state == ALLOC_HELD)
+        n->group->held--;
+    count_conflict(a, n, -1);
+    n->state = ALLOC_IDLE;
+    n->group = NULL;
+}
+
+static void
+enter(struct alloc *a, struct alloc_node *n)
+{
+    n->state = state_of(n);
+    if (n->state == ALLOC_WAITING || n->state == ALLOC_HELD)
+        n->group = &a->groups[__builtin_ctzll(n->matches)];
+    if (n->state == ALLOC_WAITING)
+        enqueue(n->group, n);
+    if (n->state == ALLOC_HELD)
+        n->group->held++;
+    count_conflict(a, n, 1);
+}
+
+/* What becomes of a binding (9.2): first match. */
+static void
+judge(struct alloc *a, struct alloc_binding *b)
+{
+    const struct alloc_node *n = b->node;
+
+    b->released = true;
+    if (b->group == NULL || b->in.stray)
+        b->reason = RELEASE_GROUP_REMOVED;
+    else if (coordinate(b) < 0)
+        b->reason = RELEASE_CAPACITY_SHRINK;
+    else if (!n->present)
+        b->reason = RELEASE_NODE_GONE;
+    else if (!n->eligible)
+        b->reason = RELEASE_NODE_INELIGIBLE;
+    else if ((n->matches & UINT64_C(1) << (b->group - a->groups)) == 0)
+        b->reason = RELEASE_SELECTOR_MISMATCH;
+    else
+        b->released = false;
+}
+
+static void
+touch(struct alloc *a, const struct alloc_node *n)
+{
+    for (const struct alloc_binding *b = n->bindings; b != NULL; b = b->next)
+        a->touched(a->arg, b->rack->name);
+}
+
+/* The racks that bind a Node of that name, whatever the uid: whether another
+ * instance has the name decides if their old binding is clean. */
+static void
+touch_named(struct alloc *a, const char *name)
+{
+    for (const struct alloc_binding *b = map_get(&a->names, name); b != NULL;
+         b = b->named)
+        a->touched(a->arg, b->rack->name);
+}
+
+/* Which groups the Node's labels match. */
+static void
+match(struct alloc *a, struct alloc_node *n)
+{
+    const struct str *label = pairs_get(n->in.labels, STR(LABEL_ELIGIBLE));
+
+    n->matches = 0;
+    n->eligible = place_eligible(n->in.terminating, n->in.labels);
+    if (label == NULL || !str_is(*label, "true"))
+        return;
+    for (size_t i = 0; i < a->group_count; i++) {
+        const struct selector *s = a->groups[i].in.selector;
+
+        a->evaluations++;
+        if (s == NULL || selector_match(s, n->in.labels))
+            n->matches |= UINT64_C(1) << i;
+    }
+}
+
+static void
+count_requests(struct alloc *a, const struct alloc_node *n, int by)
+{
+    size_t last = SIZE_MAX;
+
+    for (uint64_t m = n->matches; m != 0; m &= m - 1) {
+        struct alloc_group *g = &a->groups[__builtin_ctzll(m)];
+
+        g->requested += (size_t)(int64_t)by;
+        if (g->inventory != last)
+            a->requested[g->inventory] += (size_t)(int64_t)by;
+        last = g->inventory;
+    }
+}
+
+/* ---- Nodes ------------------------------------------------------------- */
+
+/* The entry of a uid, made if there is none. */
+static struct alloc_node *
+node_of(struct alloc *a, struct str uid)
+{
+    char *key = mem_dup(uid.s, uid.n);
+    struct alloc_node *n = map_get(&a->nodes, key);
+
+    if (n != NULL) {
+        free(key);
+        return n;
+    }
+    n = mem_zalloc(sizeof(*n));
+    n->uid = key;
+    map_put(&a->nodes, n->uid, n);
+    return n;
+}
+
+static void
+drop_if_empty(struct alloc *a, struct alloc_node *n)
+{
+    if (n->present || n->bindings != NULL)
+        return;
+    map_remove(&a->nodes, n->uid);
+    free(n->uid);
+    free(n);
+}
+
+static void
+judge_all(struct alloc *a, struct alloc_node *n)
+{
+    for (struct alloc_binding *b = n->bindings; b != NULL; b = b->next)
+        judge(a, b);
+}
+
+bool
+alloc_node_put(struct alloc *a, const struct place_node *node)
+{
+    struct alloc_node *n = node_of(a, node->uid);
+
+    if (n->present)
+        return false;
+    leave(a, n);
+    n->in = *node;
+    n->present = true;
+    match(a, n);
+    count_requests(a, n, 1);
+    judge_all(a, n);
+    enter(a, n);
+    touch(a, n);
+    touch_named(a, node->name.s);
+    return true;
+}
+
+void
+alloc_node_renew(struct alloc *a, const struct place_node *node)
+{
+    struct alloc_node *n = map_get(&a->nodes, node->uid.s);
+
+    if (n == NULL || !n->present || !str_eq(n->in.name, node->name))
+        return;
+    n->in = *node;
+    touch(a, n);
+}
+
+void
+alloc_node_take(struct alloc *a, struct object_ref node)
+{
+    struct alloc_node *n = map_get(&a->nodes, node.uid.s);
+
+    if (n == NULL || !n->present || !str_eq(n->in.name, node.name))
+        return;
+    leave(a, n);
+    count_requests(a, n, -1);
+    n->present = n->eligible = false;
+    n->matches = 0;
+    judge_all(a, n);
+    enter(a, n);
+    touch(a, n);
+    touch_named(a, n->in.name.s);
+    n->in = (struct place_node){0};
+    drop_if_empty(a, n);
+}
+
+const struct alloc_node *
+alloc_node(const struct alloc *a, const char *uid)
+{
+    return map_get(&a->nodes, uid);
+}
+
+/* ---- racks ------------------------------------------------------------- */
+
+static void
+bind(struct alloc *a, struct alloc_rack *r, struct alloc_binding *b)
+{
+    struct alloc_binding *same = map_get(&a->names, b->in.node.name.s);
+    int64_t at;
+
+    b->rack = r;
+    b->group = alloc_group(a, b->in.inventory, b->in.group);
+    b->node = node_of(a, b->in.node.uid);
+    at = coordinate(b);
+    if (at >= 0)
+        occupy(b->group, at);
+    leave(a, b->node);
+    b->next = b->node->bindings;
+    b->node->bindings = b;
+    b->node->binding_count++;
+    judge(a, b);
+    enter(a, b->node);
+    b->named = same;
+    map_put(&a->names, b->in.node.name.s, b);
+}
+
+/* Takes a binding out of the chain of its Node's name. The map borrows the
+ * name from the chain's first. */
+static void
+unname(struct alloc *a, struct alloc_binding *b)
+{
+    struct alloc_binding *first = map_get(&a->names, b->in.node.name.s);
+    struct alloc_binding **at = &first;
+
+    while (*at != b)
+        at = &(*at)->named;
+    *at = b->named;
+    if (first == NULL)
+        map_remove(&a->names, b->in.node.name.s);
+    else
+        map_put(&a->names, first->in.node.name.s, first);
+}
+
+static void
+unbind(struct alloc *a, struct alloc_binding *b)
+{
+    struct alloc_binding **at = &b->node->bindings;
+    int64_t coordinate_of = coordinate(b);
+
+    if (coordinate_of >= 0)
+        vacate(b->group, coordinate_of);
+    leave(a, b->node);
+    while (*at != b)
+        at = &(*at)->next;
+    *at = b->next;
+    b->node->binding_count--;
+    enter(a, b->node);
+    unname(a, b);
+    /* Another slot that named the Node, too, is no duplicate any more. */
+    touch(a, b->node);
+    drop_if_empty(a, b->node);
+}
+
+void
+alloc_rack_put(struct alloc *a, const char *name,
+               const struct place_binding *bindings, size_t count)
+{
+    struct alloc_rack *r = mem_zalloc(sizeof(*r));
+
+    r->name = mem_strdup(name);
+    r->bindings = mem_zalloc(count * sizeof(*r->bindings));
+    r->count = count;
+    if (map_put(&a->racks, r->name, r) != NULL)
+        fatal("rack %s is in twice", name);
+    for (size_t i = 0; i < count; i++) {
+        r->bindings[i].in = bindings[i];
+        bind(a, r, &r->bindings[i]);
+        if (r->bindings[i].node->binding_count > 1)
+            touch(a, r->bindings[i].node);
+    }
+    a->touched(a->arg, name);
+}
+
+void
+alloc_rack_take(struct alloc *a, const char *name)
+{
+    struct alloc_rack *r = map_remove(&a->racks, name);
+
+    if (r == NULL)
+        return;
+    for (size_t i = 0; i < r->count; i++)
+        unbind(a, &r->bindings[i]);
+    a->touched(a->arg, r->name);
+    free(r->bindings);
+    free(r->name);
+    free(r);
+}
+
+const struct alloc_rack *
+alloc_rack(const struct alloc *a, const char *name)
+{
+    return map_get(&a->racks, name);
+}
+
+const struct alloc_binding *
+alloc_named(const struct alloc *a, const char *node)
+{
+    return map_get(&a->names, node);
+}

@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The supervisor, with workers that are not what they should be, and with
+signals at any time."""
+
+import datetime
+import http.client
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import types
+import unittest
+
+import driver
+import api
+import fakes
+import harness
+from driver import WORKERS, wait_for
+from estate import declare, settled
+
+OTHER_BUILD = "9.9.9-another"
+LEASE = "control-plane.mokka.nvidia.com"
+
+
+def moment(line):
+    return datetime.datetime.fromisoformat(line["time"]).timestamp()
+
+
+def children(pid):
+    """The processes whose parent it is."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(number) for number in text.split()]
+
+
+def is_there(pid):
+    """It runs; a zombie does not."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+class Plane(harness.ControlPlane):
+    """A control plane of the build with sanitizers, some workers replaced."""
+
+    def __init__(self, test, *arguments, fake=None, without=None, server=None, **options):
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
+        self.programs = fakes.folder_of("debug", self.folder / "bin")
+        for name, (what, *rest) in (fake or {}).items():
+            fakes.install(self.programs, name, what, *rest)
+        if without:
+            (self.programs / without).unlink()
+        self.server = server or test.api
+        super().__init__(
+            types.SimpleNamespace(directory=self.folder,
+                                  user=self.server.kubeconfig(self.folder / "config")),
+            "--log-level", "debug", *arguments, environment=driver.SANITIZERS,
+            program=(self.programs / "control-plane",), **options)
+        self.address_ = None
+
+    def address(self):
+        self.address_ = self.address_ or super().address()
+        return self.address_
+
+    def everyone(self):
+        """pids by worker, of those that run."""
+        return {line["worker"]: line["pid"] for line in self.lines(msg="worker running")}
+
+    def wait_running(self, *names, seconds=20):
+        wait_for("the workers", seconds, lambda: set(names or WORKERS) <= set(
+            self.everyone()))
+        return self
+
+    def generation(self, name):
+        return max((line["generation"] for line in self.lines(
+            msg="worker running", worker=name)), default=0)
+
+    def end(self):
+        """Ends what is left; returns what a sanitizer said."""
+        for pid in [self.pid, *children(self.pid)]:
+            if self.process.poll() is None:
+                os.kill(pid, signal.SIGCONT)
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        return driver.reported(self.error.read_text() + self.log.read_text())
+
+
+class SupervisorTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        cls.api = api.Api()
+        cls.addClassCleanup(cls.api.close)
+        worker = driver.Worker("web")
+        cls.build = worker.hello()[1]
+        worker.close()
+
+    def plane(self, *arguments, **options):
+        plane = Plane(self, *arguments, **options)
+        self.addCleanup(self.finish, plane)
+        return plane
+
+    def finish(self, plane):
+        report = plane.end()
+        self.assertFalse(report, report)
+
+    def last_line(self, plane, status=1, seconds=20):
+        """It has ended with that status; its one line on stderr."""
+        try:
+            code, text = plane.wait_exit(seconds)
+        except subprocess.TimeoutExpired:
+            self.fail(f"no end\n{plane.tail()}")
+        self.assertEqual(code, status, plane.tail())
+        self.assertEqual(len(text.splitlines()), 1, text)
+        self.assertTrue(text.startswith("control-plane: "), text)
+        return text.strip()
+
+    def others_undisturbed(self, plane, name):
+        for other in WORKERS:
+            if other != name:
+                self.assertEqual(plane.generation(other), 1, plane.tail())
+
+
+class Start(SupervisorTest):
+    """What takes long by its nature begins at once and is looked at last."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.began = time.monotonic()
+        cls.slow = {
+            "mute": Plane(cls, fake={"web": ("mute",)}),
+            "unready": Plane(cls, fake={"web": ("unready", cls.build)}),
+            "dying": Plane(cls, fake={"projector": ("dies",)}),
+        }
+
+    @classmethod
+    def tearDownClass(cls):
+        for plane in cls.slow.values():
+            plane.end()
+
+    def background(self, name):
+        plane = self.slow[name]
+        self.addCleanup(self.finish, plane)
+        return plane
+
+    def test_HELLO_of_another_build_ends_it_with_a_line_that_names_both(self):
+        for build, protocol, said in ((OTHER_BUILD, 1, "web"), (self.build, 2, "web"),
+                                      (self.build, 1, "placer"), ("", -1, "")):
+            with self.subTest(build=build, protocol=protocol, said=said):
+                plane = self.plane(fake={"web": ("another", build, protocol, said)})
+                line = self.last_line(plane)
+                for word in (f"build {build}", self.build, "web", f"protocol {protocol}"):
+                    self.assertIn(word, line)
+                self.assertEqual(children(plane.pid), [])
+
+    def test_an_executable_that_is_missing_is_named(self):
+        plane = self.plane(without="placer")
+        line = self.last_line(plane)
+        self.assertIn("placer", line)
+        self.assertIn(str(plane.programs), line)
+        self.assertEqual(plane.lines(msg="worker running"), [])
+
+    def test_a_program_that_cannot_be_run_is_given_up_like_one_that_dies(self):
+        plane = self.plane()
+        plane.wait_running()
+        (plane.programs / "web").unlink()
+        (plane.programs / "web").write_bytes(b"\x7fELF no program")
+        (plane.programs / "web").chmod(0o755)
+        plane.kill("web")
+        wait_for("its death", 5, lambda: [
+            line for line in plane.lines(msg="worker died", worker="web")
+            if line["cause"] == "exit status 127"])
+        self.assertEqual(plane.stop(), 0)
+
+    def test_FAILED_ends_it_with_the_reason(self):
+        for status in (0, 1):
+            plane = self.plane(fake={"web": ("fails", self.build, "no bread", status)})
+            self.assertEqual(self.last_line(plane), "control-plane: web: no bread")
+            for name in WORKERS[:-1]:  # the others were stopped, not killed
+                ended = plane.lines(msg="worker ended", worker=name)
+                self.assertEqual([e["cause"] for e in ended], ["exit status 0"])
+
+    def test_a_worker_inherits_nothing_but_its_streams_and_its_link(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        os.set_inheritable(write, True)
+        environment = dict(os.environ, **driver.SANITIZERS)
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        programs = fakes.folder_of("debug", folder / "bin")
+        fakes.install(programs, "web", "tells_descriptors")
+        # A parent that is careless about its descriptors.
+        text = subprocess.run(
+            [programs / "control-plane", "--kubeconfig",
+             self.api.kubeconfig(folder / "config"), "--listen-addr", "127.0.0.1:0"],
+            pass_fds=[write], env=environment, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, timeout=20).stderr
+        os.close(write)
+        self.assertEqual(text, "control-plane: web: descriptors 0 1 2 3\n")
+
+    def test_what_is_wrong_on_a_control_link_costs_that_worker_its_life_only(self):
+        plane = self.plane(fake={"web": ("rude", self.build)})
+        rounds = 6  # the pauses in between double
+        wait_for("its restarts", 20, lambda: plane.generation("web") > rounds)
+        self.others_undisturbed(plane, "web")
+        for generation in range(1, rounds + 1):
+            said = plane.lines(msg="control link ended", worker="web",
+                               generation=generation)
+            self.assertEqual(len(said), 1, said)
+            died = plane.lines(msg="worker died", worker="web", generation=generation)
+            self.assertIn("signal 9", died[0]["cause"])
+        self.assertEqual(plane.stop(), 0)
+
+    def test_every_kind_of_garbage_on_a_control_link_is_noticed(self):
+        """All of them at once: each in the place of one worker that nothing
+        waits for."""
+        for first in range(6, len(fakes.GARBAGE), 3):
+            data = fakes.GARBAGE[first:first + 3]
+            fake = {name: ("sends", self.build, piece)
+                    for name, piece in zip(("informer", "elector", "web"), data)}
+            plane = self.plane(fake=fake)
+            for name in fake:
+                wait_for(f"the end of {name}'s link", 10, lambda: plane.lines(
+                    msg="control link ended", worker=name))
+            self.assertEqual(plane.generation("placer"), 1)
+            self.assertEqual(plane.generation("projector"), 1)
+
+    def test_a_worker_that_floods_its_link_does_not_stop_the_others(self):
+        plane = self.plane(fake={"web": ("floods", self.build)})
+        plane.wait_running()
+        time.sleep(1)
+        generation, killed = plane.kill("placer")
+        took = plane.wait_back("placer", generation) - killed
+        memory = int(pathlib.Path(f"/proc/{plane.pid}/statm").read_text().split()[1]) * 4
+        began = time.monotonic()
+        plane.kill("web")
+        self.assertEqual(plane.stop(), 0)
+        print(f"  placer back after {took * 1000:.0f} ms, stop took "
+              f"{time.monotonic() - began:.1f} s, supervisor has {memory >> 10} MiB")
+        self.assertLess(took, 2)
+
+    def test_what_a_dead_worker_left_behind_does_not_speak_for_it(self):
+        path = pathlib.Path(self.folder) / "left"
+        plane = self.plane(fake={"web": ("leaves", self.build, str(path))})
+        wait_for("the second one", 10, lambda: plane.generation("web") == 2)
+        left = int(path.read_text())
+        self.assertTrue(is_there(left))
+        ends = [link for link in os.listdir(f"/proc/{plane.pid}/fd")
+                if os.readlink(f"/proc/{plane.pid}/fd/{link}").startswith("socket")]
+        plane.kill("placer")
+        plane.wait_back("placer", 1)
+        again = [link for link in os.listdir(f"/proc/{plane.pid}/fd")
+                 if os.readlink(f"/proc/{plane.pid}/fd/{link}").startswith("socket")]
+        self.assertEqual(len(ends), len(again))
+        # Five control links, the listener and the signals' pair.
+        self.assertLessEqual(len(ends), 8)
+        os.kill(left, signal.SIGKILL)
+        self.assertEqual(plane.stop(), 0)
+
+    def test_w_no_HELLO_within_10_s_is_a_death(self):
+        plane = self.background("mute")
+        wait_for("the first death", 30, lambda: plane.lines(
+            msg="worker died", worker="web"))
+        died = plane.lines(msg="worker died", worker="web")[0]
+        self.assertIn("signal 9", died["cause"])
+        began = moment(plane.lines(msg="HTTP listening")[0])
+        self.assertAlmostEqual(moment(died) - began, 10, delta=1.5)
+        self.others_undisturbed(plane, "web")
+        wait_for("the second start", 5, lambda: len(children(plane.pid)) == 5)
+        stopped = time.monotonic()
+        self.assertEqual(plane.stop(), 0)
+        self.assertLess(time.monotonic() - stopped, 5)
+
+    def test_x_no_READY_within_10_s_is_a_death(self):
+        plane = self.background("unready")
+        wait_for("the first death", 30, lambda: plane.lines(
+            msg="worker died", worker="web"))
+        self.assertIn("signal 9", plane.lines(msg="worker died")[0]["cause"])
+        self.assertEqual(plane.lines(msg="worker running", worker="web"), [])
+        self.others_undisturbed(plane, "web")
+
+    def test_y_ten_deaths_without_READY_end_it_and_the_worker_is_named(self):
+        plane = self.background("dying")
+        line = self.last_line(plane, seconds=90)
+        self.assertIn("projector died 10 times", line)
+        died = plane.lines(msg="worker died", worker="projector")
+        self.assertEqual([d["generation"] for d in died], list(range(1, 11)))
+        times = [moment(d) for d in died]
+        pauses = [round(b - a, 1) for a, b in zip(times, times[1:])]
+        print(f"  given up after {times[-1] - times[0]:.1f} s; pauses {pauses}")
+        self.assertLess(pauses[0], 0.1)  # the first restart is at once
+        for before, after in zip(pauses[1:], pauses[2:]):
+            self.assertLess(before, after)
+        for name in ("informer", "placer", "elector", "web"):
+            ended = plane.lines(msg="worker ended", worker=name)
+            self.assertEqual([e["cause"] for e in ended], ["exit status 0"])
+
+
+class Stop(SupervisorTest):
+    def leading(self, *arguments, **options):
+        """One that is ready and holds the Lease of a server of its own."""
+        server = api.Api()
+        self.addCleanup(server.close)
+        plane = self.plane(*arguments, server=server, **options)
+        plane.wait_ready()
+        self.assertTrue(self.holder(plane))
+        return plane
+
+    def holder(self, plane):
+        lease = plane.server.get("leases", LEASE)
+        return lease and lease["spec"]["holderIdentity"]
+
+    def order(self, plane):
+        return [(line["worker"], line["cause"]) for line in plane.lines(msg="worker ended")]
+
+    def test_TERM_stops_by_turns_and_gives_the_Lease_back(self):
+        plane = self.leading()
+        began = time.monotonic()
+        self.assertEqual(plane.stop(), 0)
+        print(f"  {time.monotonic() - began:.2f} s")
+        self.assertEqual(self.order(plane), [(name, "exit status 0") for name in WORKERS])
+        self.assertEqual(self.holder(plane), "")
+        self.assertEqual(plane.error.read_text(), "")
+        self.assertEqual(plane.lines()[-1]["msg"], "stopped")
+
+    def test_INT_does_the_same_and_a_signal_of_the_terminal_comes_to_it_alone(self):
+        plane = self.leading()
+        groups = {os.getpgid(pid) for pid in plane.everyone().values()}
+        self.assertNotIn(os.getpgid(plane.pid), groups)
+        plane.process.send_signal(signal.SIGINT)
+        self.assertEqual(plane.wait_exit()[0], 0)
+        self.assertEqual([name for name, _ in self.order(plane)], list(WORKERS))
+
+    def test_TERM_twice_within_a_second_is_one_order(self):
+        plane = self.leading()
+        plane.process.terminate()
+        time.sleep(0.05)
+        plane.process.terminate()
+        self.assertEqual(plane.wait_exit()[0], 0)
+        self.assertEqual([name for name, _ in self.order(plane)], list(WORKERS))
+        self.assertEqual(self.holder(plane), "")
+
+    def test_TERM_while_it_starts(self):
+        for pause in (0, 0.02, 0.05, 0.1):
+            with self.subTest(pause=pause):
+                plane = self.plane()
+                wait_for("a log", 5, plane.lines)
+                time.sleep(pause)
+                self.assertEqual(plane.stop(5), 0)
+
+    def test_a_stopped_worker_is_killed_after_its_limit_and_the_rest_stops_properly(self):
+        # Side by side, as each waits for its limit.
+        planes = {name: self.leading("--leader-election-renew-deadline", "3s",
+                                     "--leader-election-lease-duration", "4s",
+                                     "--leader-election-retry-period", "1s",
+                                     "--shutdown-timeout", "2s")
+                  for name in ("informer", "projector", "web")}
+        began = time.monotonic()
+        for name, plane in planes.items():
+            plane.kill(name, signal.SIGSTOP)
+            plane.process.terminate()
+        for name, plane in planes.items():
+            with self.subTest(stopped=name):
+                self.assertEqual(plane.wait_exit()[0], 0, plane.tail())
+                causes = dict(self.order(plane))
+                print(f"  {name} killed, end {time.monotonic() - began:.1f} s after TERM")
+                self.assertEqual([n for n, _ in self.order(plane)], list(WORKERS))
+                self.assertIn("signal 9", causes.pop(name))
+                self.assertEqual(set(causes.values()), {"exit status 0"})
+                self.assertEqual(self.holder(plane), "")
+
+    def test_a_second_TERM_after_a_second_ends_it_at_once(self):
+        plane = self.leading()
+        pids = plane.everyone()
+        plane.kill("projector", signal.SIGSTOP)
+        plane.process.terminate()
+        time.sleep(1.2)
+        self.assertIsNone(plane.process.poll())
+        began = time.monotonic()
+        plane.process.terminate()
+        plane.wait_exit(5)
+        took = time.monotonic() - began
+        print(f"  {took * 1000:.0f} ms after the second")
+        self.assertLess(took, 1)
+        self.assertFalse([n for n, pid in pids.items() if is_there(pid)])
+        self.assertTrue(self.holder(plane))  # left to expire
+
+    def test_no_worker_outlives_a_supervisor_that_is_killed(self):
+        plane = self.leading()
+        pids = plane.everyone()
+        self.assertEqual(set(pids.values()), set(children(plane.pid)))
+        plane.process.kill()
+        began = time.monotonic()
+        wait_for("the end of every worker", 2, lambda: not any(
+            is_there(pid) for pid in pids.values()))
+        print(f"  all gone after {(time.monotonic() - began) * 1000:.0f} ms")
+
+    def test_a_worker_that_dies_during_the_stop_is_not_started_again(self):
+        plane = self.leading()
+        plane.kill("projector", signal.SIGSTOP)
+        plane.process.terminate()
+        wait_for("the turn of the projector", 5, lambda: plane.lines(
+            msg="worker ended", worker="placer"))
+        plane.kill("projector")
+        plane.kill("web")
+        self.assertEqual(plane.wait_exit(5)[0], 0)
+        self.assertEqual(plane.generation("projector"), 1)
+        self.assertEqual(self.holder(plane), "")
+
+
+class Probes(SupervisorTest):
+    def test_healthz_is_answered_while_web_is_killed_again_and_again(self):
+        server = api.Api()
+        self.addCleanup(server.close)
+        plane = self.plane(server=server)
+        plane.wait_ready()
+        host, port = plane.address().split(":")
+        counts = {"answered": 0, "lost": 0, "refused": 0, "wrong": 0}
+        slowest = [0.0]
+        over = threading.Event()
+
+        def ask():
+            while not over.is_set():
+                began = time.monotonic()
+                try:
+                    connection = http.client.HTTPConnection(host, int(port), timeout=10)
+                    connection.request("GET", "/healthz")
+                    right = connection.getresponse().status == 200
+                    counts["answered" if right else "wrong"] += 1
+                    connection.close()
+                except ConnectionRefusedError:
+                    counts["refused"] += 1
+                except (OSError, http.client.HTTPException):
+                    counts["lost"] += 1
+                slowest[0] = max(slowest[0], time.monotonic() - began)
+        asking = threading.Thread(target=ask)
+        asking.start()
+        kills = 6
+        for generation in range(1, kills + 1):
+            wait_for("web", 10, lambda: plane.generation("web") == generation)
+            plane.kill("web")
+        wait_for("web", 10, lambda: plane.generation("web") == kills + 1)
+        time.sleep(0.2)
+        over.set()
+        asking.join()
+        print(f"  {kills} kills: {counts}, the slowest answer {slowest[0]:.1f} s")
+        self.assertEqual((counts["refused"], counts["wrong"]), (0, 0))
+        self.assertLessEqual(counts["lost"], kills)
+        self.assertGreater(counts["answered"], 20)
+        self.others_undisturbed(plane, "web")
+        self.assertEqual(plane.stop(), 0)
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection((host, int(port)), timeout=5)
+
+
+class Together(SupervisorTest):
+    def test_an_API_server_that_fails_now_and_then_is_no_hindrance(self):
+        server = api.Api()
+        self.addCleanup(server.close)
+        declare(server, 54)
+        for number, begins in enumerate(("GET", "POST", "PUT", "PATCH")):
+            server.answer(begins, api.status(429, retry_after=1), times=1)
+            server.answer(begins, api.status(500), times=2)
+            server.answer(begins, api.cut(0), times=2)
+            server.answer(begins, api.raw(b"?"), times=1)
+        plane = self.plane(server=server)
+        began = time.monotonic()
+        wait_for("convergence", 40, lambda: settled(server, 54))
+        print(f"  converged after {time.monotonic() - began:.1f} s")
+        # Each Node has changed once, whatever was lost.
+        changes = [item["metadata"]["name"] for _, kind, item in server.history["nodes"]
+                   if kind == "MODIFIED"]
+        self.assertEqual(len(changes), len(set(changes)), changes)
+        self.assertEqual(plane.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
