@@ -285,24 +285,41 @@ on_room(void *arg, struct chan *chan)
         w->ops->room(w->state, chan_peer(chan));
 }
 
+/* The supervisor gives the peer a fresh start, and a new link follows. */
+static void
+say_broken(struct worker *w, enum role peer, const char *reason)
+{
+    struct buf body = {0};
+
+    if (w->control == NULL)
+        return;
+    pack_array(&body, 2);
+    pack_int(&body, peer);
+    pack_text(&body, reason);
+    chan_send(w->control, MSG_LINK_BROKEN, 0, buf_str(&body));
+    buf_fini(&body);
+}
+
 static void
 on_closed(void *arg, struct chan *chan, const char *reason)
 {
     struct worker *w = arg;
     enum role peer = chan_peer(chan);
 
-    if (reason != NULL)
-        log_error("link ended", F_STR("peer", role_name(peer)),
-                  F_STR("error", reason));
     if (chan == w->control) {
+        if (reason != NULL)
+            log_error("control link ended", F_STR("error", reason));
         w->control = NULL;
         chan_free(chan);
         finish(w, reason == NULL ? 0 : 1);
-    } else if (w->links[peer] == chan) {
-        drop_link(w, peer);
-    } else {
-        chan_free(chan);
+        return;
     }
+    if (reason != NULL)
+        say_broken(w, peer, reason);
+    if (w->links[peer] == chan)
+        drop_link(w, peer);
+    else
+        chan_free(chan);
 }
 
 static void

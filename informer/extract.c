@@ -3,12 +3,12 @@
 
 #include <string.h>
 
+#include "common/api.h"
 #include "common/kube/json.h"
 #include "common/kube/meta.h"
 #include "common/mem.h"
 #include "informer/convert.h"
 #include "informer/digest.h"
-#include "informer/names.h"
 #include "informer/reader.h"
 #include "proto/check.h"
 
@@ -177,7 +177,7 @@ owns_spec(struct reader *entry)
     const json_t *fields;
 
     if (reader_text(entry, "subresource").n > 0 ||
-        !str_is(reader_text(entry, "apiVersion"), OUR_API_VERSION) ||
+        !str_is(reader_text(entry, "apiVersion"), API_GROUP_VERSION) ||
         !str_is(reader_text(entry, "fieldsType"), "FieldsV1"))
         return false;
     fields = reader_object(entry, "fieldsV1");
@@ -189,7 +189,7 @@ is_ours(struct reader *entry)
 {
     struct str operation = reader_text(entry, "operation");
 
-    return str_is(reader_text(entry, "manager"), OUR_MANAGER) &&
+    return str_is(reader_text(entry, "manager"), FIELD_MANAGER) &&
            (str_is(operation, "Apply") || str_is(operation, "Update"));
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/api.h"
 #include "common/clock.h"
 #include "common/kube/json.h"
 #include "common/kube/meta.h"
 #include "common/mem.h"
 #include "informer/extract.h"
-#include "informer/names.h"
 
 /* The keys that are projected onto Nodes, and where FieldsV1 has them. */
 static const struct {
@@ -56,7 +56,7 @@ owned_keys(struct str fields)
 static bool
 is_our_apply(const struct kube_managed *entry)
 {
-    return str_is(entry->manager, OUR_MANAGER) &&
+    return str_is(entry->manager, FIELD_MANAGER) &&
            str_is(entry->operation, "Apply") &&
            str_is(entry->api_version, "v1");
 }

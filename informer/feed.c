@@ -30,8 +30,9 @@ struct feed {
     enum feed_state state;
     unsigned kinds;
     struct map marks;
-    size_t sync_left; /* marks with of_sync */
-    bool in_batch;    /* something was sent since the last end */
+    size_t sync_left;       /* marks with of_sync */
+    char *told[KIND_COUNT]; /* versions that AS_OF said last */
+    bool in_batch;          /* something was sent since the last end */
 };
 
 struct feed *
@@ -62,6 +63,10 @@ drop_marks(struct feed *feed)
     map_fini(&feed->marks);
     feed->sync_left = 0;
     feed->in_batch = false;
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        free(feed->told[kind]);
+        feed->told[kind] = NULL;
+    }
 }
 
 void
@@ -171,11 +176,36 @@ begin_sync(struct feed *feed)
     send(feed, MSG_SYNC_BEGIN, STR(""));
 }
 
+/* With nothing left to be sent, the reader has each kind as the store has it.
+ */
+static void
+tell_versions(struct feed *feed)
+{
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        const char *version = store_version(feed->store, kind);
+        struct buf body = {0};
+
+        if ((feed->kinds & 1u << kind) == 0 ||
+            (feed->told[kind] != NULL &&
+             strcmp(feed->told[kind], version) == 0))
+            continue;
+        free(feed->told[kind]);
+        feed->told[kind] = mem_strdup(version);
+        pack_array(&body, 2);
+        pack_int(&body, (int64_t)kind);
+        pack_text(&body, version);
+        send(feed, MSG_AS_OF, buf_str(&body));
+        buf_fini(&body);
+    }
+}
+
 static void
 end_sync(struct feed *feed)
 {
     feed->state = FEED_LIVE;
     feed->in_batch = false;
+    if (feed->marks.count == 0)
+        tell_versions(feed);
     send(feed, MSG_SYNC_END, STR(""));
 }
 
@@ -187,6 +217,7 @@ end_batch(struct feed *feed)
     if (!feed->in_batch)
         return;
     feed->in_batch = false;
+    tell_versions(feed);
     send(feed, MSG_BATCH_END, STR(""));
 }
 

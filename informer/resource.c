@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "common/api.h"
 #include "common/buf.h"
 #include "common/kube/meta.h"
 #include "common/kube/path.h"

@@ -374,6 +374,17 @@ end_snapshot(struct source *s)
              F_INT("objects", store_count(s->store, s->r->kind)));
 }
 
+/* A version counts for the store only once a snapshot is complete: before, the
+ * watch's is that of the snapshot that was. */
+static void
+tell_version(struct source *s)
+{
+    const char *version = watch_version(s->watch);
+
+    if (version != NULL && store_complete(s->store, s->r->kind))
+        store_reached(s->store, s->r->kind, version);
+}
+
 /* Texts of the step are borrowed from the request under way, so that ends
  * last. */
 static void
@@ -384,12 +395,11 @@ step(struct source *s, struct watch_event event)
     event.now = clock_now();
     evutil_secure_rng_get_bytes(&event.dice, sizeof(event.dice));
     todo = watch_step(s->watch, &event);
-    if (todo.actions == 0)
-        return;
     if ((todo.actions & WATCH_DO_CANCEL) != 0)
         end_request(s);
     if ((todo.actions & WATCH_DO_END) != 0)
         end_snapshot(s);
+    tell_version(s);
     if ((todo.actions & WATCH_DO_BEGIN) != 0) {
         s->counts.lists++;
         intake_begin(&s->intake);

@@ -15,6 +15,7 @@ struct entry {
 
 struct shelf {
     struct map entries;
+    char *version; /* as of which it shows the kind; NULL: not known */
     uint32_t round;
     bool complete;
 };
@@ -47,6 +48,8 @@ store_clear(struct store *store, enum object_kind kind)
     while ((e = map_next(&shelf->entries, &pos)) != NULL)
         free(e);
     map_fini(&shelf->entries);
+    free(shelf->version);
+    shelf->version = NULL;
     shelf->complete = false;
 }
 
@@ -200,6 +203,25 @@ store_end(struct store *store, enum object_kind kind, bool sweep)
         if (e->round != shelf->round)
             evict(store, kind, e);
     shelf->complete = true;
+}
+
+void
+store_reached(struct store *store, enum object_kind kind, const char *version)
+{
+    char **at = &store->shelves[kind].version;
+
+    if (*at != NULL && strcmp(*at, version) == 0)
+        return;
+    free(*at);
+    *at = mem_strdup(version);
+}
+
+const char *
+store_version(const struct store *store, enum object_kind kind)
+{
+    const char *version = store->shelves[kind].version;
+
+    return version == NULL ? "" : version;
 }
 
 bool

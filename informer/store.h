@@ -74,6 +74,13 @@ void store_end(struct store *store, enum object_kind kind, bool sweep);
 /* Whether a list was ever complete. */
 bool store_complete(const struct store *store, enum object_kind kind);
 
+/* The store shows the kind as it was at that resourceVersion, or later. */
+void store_reached(struct store *store, enum object_kind kind,
+                   const char *version);
+
+/* That version; "" if none is known. */
+const char *store_version(const struct store *store, enum object_kind kind);
+
 /* Forgets all objects of the kind, telling nobody. */
 void store_clear(struct store *store, enum object_kind kind);
 

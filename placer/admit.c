@@ -24,8 +24,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/mem.h"
-#include "placer/names.h"
 
 /* An inventory on its way through the steps. */
 struct row {

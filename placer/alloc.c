@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/mem.h"
-#include "placer/names.h"
 #include "placer/place_work.h"
 
 #define MANY UINT8_MAX
@@ -329,7 +329,7 @@ match(struct alloc *a, struct alloc_node *n)
 
     n->matches = 0;
     n->eligible = place_eligible(n->in.terminating, n->in.labels);
-    if (label == NULL || !str_is(*label, "true"))
+    if (label == NULL || !str_is(*label, LABEL_TRUE))
         return;
     for (size_t i = 0; i < a->group_count; i++) {
         const struct selector *s = a->groups[i].in.selector;

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "common/api.h"
 #include "common/mem.h"
-#include "placer/names.h"
 
 static bool
 product(int64_t a, int64_t b, int64_t *out)

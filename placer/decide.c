@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "placer/names.h"
 #include "placer/project.h"
 #include "placer/status.h"
 #include "proto/frame.h"

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "placer/names.h"
+#include "common/api.h"
 
 #define UUID_BYTES 16
 #define READABLE_MAX 50

@@ -16,9 +16,9 @@
 
 #include <inttypes.h>
 
+#include "common/api.h"
 #include "common/mem.h"
 #include "placer/label.h"
-#include "placer/names.h"
 #include "proto/unpack.h"
 
 static struct str

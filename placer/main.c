@@ -159,6 +159,7 @@ static const struct worker_handler handlers[] = {
     {MSG_WRITTEN, on_frame},
     {MSG_WRITTEN_END, on_frame},
     {MSG_RESULT, on_frame},
+    {MSG_AS_OF, on_frame},
 };
 
 static const struct worker_ops ops = {

@@ -37,9 +37,9 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/arena.h"
 #include "common/mem.h"
-#include "placer/names.h"
 #include "placer/place_work.h"
 
 #define NONE UINT32_MAX /* the end of a chain of bindings */
@@ -63,7 +63,7 @@ place_eligible(bool terminating, struct pairs labels)
     if (terminating)
         return false;
     value = pairs_get(labels, STR(LABEL_ELIGIBLE));
-    return value != NULL && str_is(*value, "true");
+    return value != NULL && str_is(*value, LABEL_TRUE);
 }
 
 static int

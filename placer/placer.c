@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "placer/decide.h"
-#include "placer/names.h"
 #include "placer/status.h"
 #include "proto/frame.h"
 #include "proto/unpack.h"
@@ -255,6 +255,7 @@ placer_fini(struct placer *p)
     map_fini(&p->assumed);
     forget_unseen(p);
     map_fini(&p->unseen);
+    free(p->racks_as_of);
     tally_fini(&p->tally);
     plan_fini(&p->plan);
     wish_fini(&p->wishes);
@@ -262,14 +263,15 @@ placer_fini(struct placer *p)
 }
 
 /* A write is seen when the feed shows its object at that version or later, or
- * another instance of it. */
+ * another instance of it, or shows by then that there is none. */
 static bool
 is_seen(const struct placer *p, const struct placer_unseen *u)
 {
     const struct world_rack *r = world_rack(&p->world, u->name);
 
     if (r == NULL)
-        return false;
+        return p->racks_as_of != NULL &&
+               version_cmp(str_of(p->racks_as_of), str_of(u->version)) >= 0;
     return !str_is(r->o.meta.uid, u->uid) ||
            version_cmp(r->o.meta.version, str_of(u->version)) >= 0;
 }
@@ -593,6 +595,25 @@ sweep(struct placer *p)
 }
 
 static int
+on_as_of(struct placer *p, uint16_t type, uint32_t id, const struct value *body,
+         struct err *err)
+{
+    struct unpack u = unpack_fields(body);
+    int64_t kind = unpack_int(&u);
+    struct str version = unpack_str(&u);
+
+    (void)type;
+    (void)id;
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (kind != KIND_RACK)
+        return 0;
+    free(p->racks_as_of);
+    p->racks_as_of = mem_dup(version.s, version.n);
+    return 0;
+}
+
+static int
 on_sync_begin(struct placer *p, uint16_t type, uint32_t id,
               const struct value *body, struct err *err)
 {
@@ -602,6 +623,8 @@ on_sync_begin(struct placer *p, uint16_t type, uint32_t id,
     if (p->syncing)
         return err_set(err, "a sync is open already");
     p->syncing = p->feeding = true;
+    free(p->racks_as_of);
+    p->racks_as_of = NULL;
     world_unsee(&p->world);
     return 0;
 }
@@ -750,11 +773,17 @@ static const struct {
     int (*handle)(struct placer *p, uint16_t type, uint32_t id,
                   const struct value *body, struct err *err);
 } handlers[] = {
-    {MSG_SYNC_BEGIN, on_sync_begin}, {MSG_SYNC_END, on_sync_end},
-    {MSG_BATCH_END, on_batch_end},   {MSG_PROFILE, on_object},
-    {MSG_INVENTORY, on_object},      {MSG_RACK, on_object},
-    {MSG_NODE, on_object},           {MSG_GONE, on_gone},
-    {MSG_WRITTEN, on_written},       {MSG_WRITTEN_END, on_written_end},
+    {MSG_SYNC_BEGIN, on_sync_begin},
+    {MSG_SYNC_END, on_sync_end},
+    {MSG_BATCH_END, on_batch_end},
+    {MSG_AS_OF, on_as_of},
+    {MSG_PROFILE, on_object},
+    {MSG_INVENTORY, on_object},
+    {MSG_RACK, on_object},
+    {MSG_NODE, on_object},
+    {MSG_GONE, on_gone},
+    {MSG_WRITTEN, on_written},
+    {MSG_WRITTEN_END, on_written_end},
     {MSG_RESULT, on_result},
 };
 

@@ -25,6 +25,7 @@ struct placer {
     struct wishes wishes;
     struct map assumed; /* struct placer_assumed by rack name */
     struct map unseen;  /* struct placer_unseen by rack name */
+    char *racks_as_of;  /* up to which version the feed shows racks, or NULL */
     struct map dirty;   /* names of racks to look at, in order */
     uint64_t term;      /* 0: not leading */
     uint64_t planned;   /* the term in which a plan was made and said */

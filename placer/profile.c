@@ -23,10 +23,10 @@
 #include <sha2.h>
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/buf.h"
 #include "common/mem.h"
 #include "placer/canonical.h"
-#include "placer/names.h"
 #include "proto/unpack.h"
 
 /* Forms of addresses: x is a lower-case hex digit, o an octal one. */

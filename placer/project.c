@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
+#include "common/api.h"
 #include "common/mem.h"
 #include "placer/assignment.h"
-#include "placer/names.h"
 
 struct projection
 project_wanted(const struct object_rack *rack, const struct object_slot *slot,
@@ -71,7 +71,7 @@ project_compare(const struct object_node *node, const struct projection *wanted,
     struct str clique = str_of(wanted->clique);
     int conflict = (int)node->foreign & KEY_ALL;
 
-    if (label_differs(node, STR(LABEL_ASSIGNED), STR("true")))
+    if (label_differs(node, STR(LABEL_ASSIGNED), STR(LABEL_TRUE)))
         conflict |= KEY_ASSIGNED;
     if (label_differs(node, STR(LABEL_CLIQUE), clique))
         conflict |= KEY_CLIQUE;
@@ -81,7 +81,7 @@ project_compare(const struct object_node *node, const struct projection *wanted,
         *keys = conflict;
     if (conflict != 0)
         return PROJECT_CONFLICT;
-    if (label_is(node, STR(LABEL_ASSIGNED), STR("true")) &&
+    if (label_is(node, STR(LABEL_ASSIGNED), STR(LABEL_TRUE)) &&
         label_is(node, STR(LABEL_CLIQUE), clique) &&
         str_eq(node->annotation, wanted->annotation) && node->ours == KEY_ALL)
         return PROJECT_STANDS;

@@ -19,10 +19,10 @@
 #include <inttypes.h>
 #include <sha2.h>
 
+#include "common/api.h"
 #include "common/json_text.h"
 #include "common/mem.h"
 #include "placer/label.h"
-#include "placer/names.h"
 
 /* A rendering under way. Text from mark on is not digested yet. */
 struct render {

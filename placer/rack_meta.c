@@ -16,8 +16,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/api.h"
 #include "placer/label.h"
-#include "placer/names.h"
 
 /* What a key is to become; a value without text is to go. */
 struct wish {
@@ -110,8 +110,8 @@ merge_owners(struct owners *owners, struct object_ref inventory,
     for (size_t i = 0; i < owners->count; i++)
         items[i] = owners->items[i];
     items[owners->count] = (struct object_owner){
-        .api_version = STR(API_VERSION),
-        .kind = STR(KIND_NAME_INVENTORY),
+        .api_version = STR(API_GROUP_VERSION),
+        .kind = STR(API_INVENTORY),
         .name = inventory.name,
         .uid = inventory.uid,
         .controller = 1,
@@ -160,8 +160,8 @@ rack_controlled(struct owners owners, struct object_ref inventory)
 {
     const struct object_owner *owner = rack_controller(owners);
 
-    return owner != NULL && str_is(owner->api_version, API_VERSION) &&
-           str_is(owner->kind, KIND_NAME_INVENTORY) &&
+    return owner != NULL && str_is(owner->api_version, API_GROUP_VERSION) &&
+           str_is(owner->kind, API_INVENTORY) &&
            str_eq(owner->name, inventory.name) &&
            str_eq(owner->uid, inventory.uid);
 }

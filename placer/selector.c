@@ -18,9 +18,9 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/mem.h"
 #include "placer/label.h"
-#include "placer/names.h"
 #include "proto/unpack.h"
 
 enum op { OP_IN, OP_NOT_IN, OP_EXISTS, OP_DOES_NOT_EXIST, OP_COUNT };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api.h"
 #include "common/mem.h"
-#include "placer/names.h"
 
 static void
 profile_free(void *record)

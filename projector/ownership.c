@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "common/api.h"
 #include "common/kube/json.h"
 #include "common/kube/meta.h"
 #include "common/mem.h"
@@ -13,9 +14,9 @@ static const struct key {
     const char *where; /* in a field set */
     const char *name;
 } keys[] = {
-    {KEY_ASSIGNED, "f:labels", RENDER_LABEL_ASSIGNED},
-    {KEY_CLIQUE, "f:labels", RENDER_LABEL_CLIQUE},
-    {KEY_ANNOTATION, "f:annotations", RENDER_ANNOTATION},
+    {KEY_ASSIGNED, "f:labels", LABEL_ASSIGNED},
+    {KEY_CLIQUE, "f:labels", LABEL_CLIQUE},
+    {KEY_ANNOTATION, "f:annotations", ANNOTATION_ASSIGNMENT},
 };
 
 static bool
@@ -58,8 +59,8 @@ keys_in(struct str fields, struct err *err)
 static bool
 is_ours(const struct kube_managed *m)
 {
-    return str_is(m->manager, RENDER_MANAGER) &&
-           str_is(m->operation, "Apply") && str_is(m->api_version, "v1");
+    return str_is(m->manager, FIELD_MANAGER) && str_is(m->operation, "Apply") &&
+           str_is(m->api_version, "v1");
 }
 
 void
@@ -109,15 +110,15 @@ read_values(struct ownership *o, const struct kube_meta *meta)
     struct str key, value;
 
     while (kube_meta_label(meta, &walk, &key, &value)) {
-        if (str_is(key, RENDER_LABEL_ASSIGNED)) {
+        if (str_is(key, LABEL_ASSIGNED)) {
             o->present |= KEY_ASSIGNED;
-            o->assigned = str_is(value, "true");
-        } else if (str_is(key, RENDER_LABEL_CLIQUE)) {
+            o->assigned = str_is(value, LABEL_TRUE);
+        } else if (str_is(key, LABEL_CLIQUE)) {
             o->present |= KEY_CLIQUE;
             o->clique = value;
         }
     }
-    if (kube_meta_annotation_at(meta, RENDER_ANNOTATION, &o->annotation))
+    if (kube_meta_annotation_at(meta, ANNOTATION_ASSIGNMENT, &o->annotation))
         o->present |= KEY_ANNOTATION;
 }
 

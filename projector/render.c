@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/clock.h"
 #include "common/json_text.h"
 #include "common/kube/json.h"
@@ -108,8 +109,8 @@ render_rack(struct buf *out, const struct intent_rack *i)
 {
     bool first = true;
 
-    buf_addz(out, "{\"apiVersion\":\"" RENDER_GROUP "/" RENDER_VERSION
-                  "\",\"kind\":\"SGPURack\",\"metadata\":{");
+    buf_addz(out, "{\"apiVersion\":\"" API_GROUP_VERSION
+                  "\",\"kind\":\"" API_RACK "\",\"metadata\":{");
     text(out, &first, "name", i->target.name);
     text_if(out, &first, "uid", i->target.uid);
     text_if(out, &first, "resourceVersion", i->target.version);
@@ -137,9 +138,9 @@ render_delete(struct buf *out, const struct target *target)
 void
 render_node(struct buf *out, const struct intent_node *i)
 {
-    const struct pair annotation = {STR(RENDER_ANNOTATION), i->annotation};
-    const struct pair labels[] = {{STR(RENDER_LABEL_ASSIGNED), STR("true")},
-                                  {STR(RENDER_LABEL_CLIQUE), i->clique}};
+    const struct pair annotation = {STR(ANNOTATION_ASSIGNMENT), i->annotation};
+    const struct pair labels[] = {{STR(LABEL_ASSIGNED), STR(LABEL_TRUE)},
+                                  {STR(LABEL_CLIQUE), i->clique}};
     bool first = true;
 
     buf_addz(out, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{");
@@ -266,7 +267,7 @@ render_retired(struct buf *out, const json_t *live, struct err *err)
 
     if (copy == NULL)
         return -1;
-    list = finalizers_without(live, STR(RENDER_RACK_FINALIZER), &there);
+    list = finalizers_without(live, STR(FINALIZER_RACK), &there);
     json_object_set_new(json_object_get(copy, "metadata"), "finalizers", list);
     if (clear_slots(copy))
         there = true;

@@ -15,18 +15,6 @@
  * Nothing is read from outside; the time of a write is passed in.
  */
 
-/* The field manager of racks and Nodes; it never changes, or what we own would
- * stay behind with the old name. */
-#define RENDER_MANAGER "mokka-controller"
-
-#define RENDER_GROUP "mokka.nvidia.com"
-#define RENDER_VERSION "v1alpha1"
-
-#define RENDER_LABEL_ASSIGNED "mokka.nvidia.com/sgpu-assigned"
-#define RENDER_LABEL_CLIQUE "nvidia.com/gpu.clique"
-#define RENDER_RACK_FINALIZER "mokka.nvidia.com/rack-cleanup"
-#define RENDER_ANNOTATION "mokka.nvidia.com/sgpu-assignment"
-
 /* The whole rack, for POST if the target has no uid, else for PUT. */
 void render_rack(struct buf *out, const struct intent_rack *i);
 

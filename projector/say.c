@@ -3,15 +3,12 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/kube/json.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "projector/task.h"
 #include "proto/frame.h"
-
-#define LABEL_INVENTORY STR("mokka.nvidia.com/inventory")
-#define LABEL_GROUP STR("mokka.nvidia.com/rack-group")
-#define LABEL_INDEX STR("mokka.nvidia.com/rack-index")
 
 /* Texts of orders end with a NUL; an absent one is empty. */
 static const char *
@@ -30,15 +27,16 @@ static void
 say_rack(const struct task_facts *facts)
 {
     struct pairs labels = facts->intent->rack.labels;
-    const char *index = text_of(pairs_get(labels, LABEL_INDEX));
+    const char *index = text_of(pairs_get(labels, STR(LABEL_INDEX)));
 
     log_write(
         facts->created ? LOG_INFO : LOG_DEBUG,
         facts->created ? "rack created" : "rack updated",
         (const struct log_field[]){
             F_STR("rack", name_of(facts)),
-            F_STR("inventory", text_of(pairs_get(labels, LABEL_INVENTORY))),
-            F_STR("rackGroup", text_of(pairs_get(labels, LABEL_GROUP))),
+            F_STR("inventory",
+                  text_of(pairs_get(labels, STR(LABEL_INVENTORY)))),
+            F_STR("rackGroup", text_of(pairs_get(labels, STR(LABEL_GROUP)))),
             F_INT("rackIndex", strtoll(index, NULL, 10)),
             {0}});
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/kube/json.h"
 #include "common/kube/path.h"
 #include "common/kube/status.h"
@@ -96,7 +97,7 @@ add_path(struct buf *out, const struct task *t, const struct task_place *place,
     const char *rest = place->resource + n;
     struct kube_path path = {
         .group = place->group,
-        .version = place->group == NULL ? "v1" : RENDER_VERSION,
+        .version = place->group == NULL ? "v1" : API_VERSION,
         .resource = resource,
         .name = place->collection ? NULL : t->intent.target.name.s,
         .subresource = *rest == '\0' ? NULL : rest + 1,
@@ -120,7 +121,7 @@ task_send(struct task *t, const char *method, const struct task_place *place,
         return task_end(t, OUTCOME_INVALID, STR(""), err.text);
     }
     if (place->managed)
-        kube_path_query(&path, "fieldManager", RENDER_MANAGER);
+        kube_path_query(&path, "fieldManager", FIELD_MANAGER);
     if (place->unforced)
         kube_path_query(&path, "force", "false");
     t->request.method = method;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/api.h"
 #include "common/clock.h"
 #include "common/kube/json.h"
 #include "common/kube/status.h"
@@ -14,14 +15,14 @@
 #define CONFLICTS 5
 #define CONFLICT_DELAY (10 * CLOCK_MS)
 
-static const struct task_place inventory = {.group = RENDER_GROUP,
-                                            .resource = "sgpuinventories"};
+static const struct task_place inventory = {.group = API_GROUP,
+                                            .resource = API_INVENTORIES};
 static const struct task_place inventory_status = {
-    .group = RENDER_GROUP, .resource = "sgpuinventories/status"};
-static const struct task_place rack = {.group = RENDER_GROUP,
-                                       .resource = "sgpuracks"};
-static const struct task_place rack_status = {.group = RENDER_GROUP,
-                                              .resource = "sgpuracks/status"};
+    .group = API_GROUP, .resource = API_INVENTORIES "/status"};
+static const struct task_place rack = {.group = API_GROUP,
+                                       .resource = API_RACKS};
+static const struct task_place rack_status = {.group = API_GROUP,
+                                              .resource = API_RACKS "/status"};
 
 static bool
 is_status(const struct task *t)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/api.h"
 #include "common/kube/json.h"
 #include "common/kube/status.h"
 #include "projector/render.h"
 #include "projector/task_kind.h"
 
-static const struct task_place racks = {.group = RENDER_GROUP,
-                                        .resource = "sgpuracks",
+static const struct task_place racks = {.group = API_GROUP,
+                                        .resource = API_RACKS,
                                         .collection = true,
                                         .managed = true};
 static const struct task_place rack = {
-    .group = RENDER_GROUP, .resource = "sgpuracks", .managed = true};
-static const struct task_place plain_rack = {.group = RENDER_GROUP,
-                                             .resource = "sgpuracks"};
+    .group = API_GROUP, .resource = API_RACKS, .managed = true};
+static const struct task_place plain_rack = {.group = API_GROUP,
+                                             .resource = API_RACKS};
 
 static const struct object_owner *
 wanted_controller(const struct task *t)

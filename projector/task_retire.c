@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/api.h"
 #include "common/kube/json.h"
 #include "common/kube/status.h"
 #include "projector/render.h"
@@ -10,9 +11,9 @@
  * that its author saw, so a rack that has changed since is left alone.
  */
 static const struct task_place rack = {
-    .group = RENDER_GROUP, .resource = "sgpuracks", .managed = true};
-static const struct task_place plain_rack = {.group = RENDER_GROUP,
-                                             .resource = "sgpuracks"};
+    .group = API_GROUP, .resource = API_RACKS, .managed = true};
+static const struct task_place plain_rack = {.group = API_GROUP,
+                                             .resource = API_RACKS};
 
 /* A version after the given one: that of the deletion itself is not told, but
  * it came after the version that was deleted. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/mem.h"
 #include "proto/fields.h"
 #include "proto/pack.h"
@@ -11,9 +12,9 @@ const char *
 object_kind_name(enum object_kind kind)
 {
     static const char *const names[KIND_COUNT] = {
-        [KIND_PROFILE] = "SGPURackProfile",
-        [KIND_INVENTORY] = "SGPUInventory",
-        [KIND_RACK] = "SGPURack",
+        [KIND_PROFILE] = API_PROFILE,
+        [KIND_INVENTORY] = API_INVENTORY,
+        [KIND_RACK] = API_RACK,
         [KIND_NODE] = "Node",
     };
 

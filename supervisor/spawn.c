@@ -70,6 +70,8 @@ become(const char *path, const char *name, int control)
         fcntl(control, F_SETFD, 0);
     else
         dup2(control, CONTROL_FD);
+    /* Whoever started us may have left some open. */
+    close_range(CONTROL_FD + 1, ~0u, 0);
     execl(path, name, (char *)NULL);
     _exit(127);
 }

@@ -104,6 +104,12 @@ is_wired(const struct process *p)
            (p->child.state == CHILD_WIRING || p->child.state == CHILD_RUNNING);
 }
 
+static bool
+hears(const struct process *p, uint16_t type)
+{
+    return (message_receivers(type) & 1u << p->row->role) != 0;
+}
+
 /* Sends a message to every wired worker that may get it. */
 static void
 broadcast(struct supervisor *sup, uint16_t type, struct str body)
@@ -111,7 +117,7 @@ broadcast(struct supervisor *sup, uint16_t type, struct str body)
     for (size_t i = 0; i < nitems(workers); i++) {
         const struct process *p = &sup->processes[i];
 
-        if (is_wired(p) && (message_receivers(type) & 1u << p->row->role) != 0)
+        if (is_wired(p) && hears(p, type))
             chan_send(p->control, type, 0, body);
     }
 }
@@ -127,6 +133,18 @@ send_term(struct chan *to, uint64_t term)
     buf_fini(&body);
 }
 
+/* To whoever reads; the others get the newest once they do (on_room). */
+static void
+tell_readiness(struct supervisor *sup)
+{
+    for (size_t i = 0; i < nitems(workers); i++) {
+        const struct process *p = &sup->processes[i];
+
+        if (is_wired(p) && hears(p, MSG_READINESS) && chan_room(p->control))
+            chan_send(p->control, MSG_READINESS, 0, buf_str(&sup->readiness));
+    }
+}
+
 /* Readiness and what hangs on it: told to web when it changed. */
 static void
 review(struct supervisor *sup)
@@ -135,6 +153,7 @@ review(struct supervisor *sup)
     int64_t now = clock_now();
     struct buf body = {0};
     struct err reason = {""};
+    bool news;
     bool ready = health_ready(&sup->health, now, &reason);
 
     if (ready != sup->was_ready) {
@@ -149,10 +168,11 @@ review(struct supervisor *sup)
         broadcast(sup, MSG_CONTEND, STR(""));
     }
     health_pack(&body, &sup->health, now);
-    if (!str_eq(buf_str(&body), buf_str(&sup->readiness)))
-        broadcast(sup, MSG_READINESS, buf_str(&body));
+    news = !str_eq(buf_str(&body), buf_str(&sup->readiness));
     buf_fini(&sup->readiness);
     sup->readiness = body;
+    if (news)
+        tell_readiness(sup);
     event_add(sup->grace, &grace);
 }
 
@@ -196,7 +216,8 @@ on_state(struct process *p, struct message *m, struct err *err)
 {
     if (health_report(&p->sup->health, p->row->role, m->body, err) != 0)
         return -1;
-    review(p->sup);
+    /* Once for all the reports that are there. */
+    event_active(p->sup->grace, EV_TIMEOUT, 0);
     return 0;
 }
 
@@ -226,6 +247,31 @@ on_failed(struct process *p, struct message *m, struct err *err)
     return 0;
 }
 
+/* The peer broke the protocol: a fresh start is what mends that, and its
+ * back-off keeps it from happening at full speed. */
+static int
+on_link_broken(struct process *p, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    int64_t role = unpack_int(&u);
+    struct str reason = unpack_str(&u);
+    struct process *peer;
+    char *text;
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (role <= ROLE_SUPERVISOR || role >= ROLE_COUNT)
+        return err_set(err, "no worker %d", (int)role);
+    peer = process_of(p->sup, (enum role)role);
+    text = mem_dup(reason.s, reason.n);
+    log_error("worker broke the protocol", F_STR("error", text),
+              F_STR("toldBy", p->row->name), F_STR("worker", peer->row->name),
+              F_INT("generation", peer->generation));
+    free(text);
+    step(peer, CHILD_CUT);
+    return 0;
+}
+
 static int
 on_term_began(struct process *p, struct message *m, struct err *err)
 {
@@ -238,8 +284,7 @@ on_term_began(struct process *p, struct message *m, struct err *err)
     for (size_t i = 0; i < nitems(workers); i++) {
         struct process *to = &sup->processes[i];
 
-        if (is_wired(to) &&
-            (message_receivers(MSG_TERM_BEGAN) & 1u << to->row->role) != 0)
+        if (is_wired(to) && hears(to, MSG_TERM_BEGAN))
             send_term(to->control, sup->term);
     }
     return 0;
@@ -268,9 +313,13 @@ static const struct {
     uint16_t type;
     int (*handle)(struct process *p, struct message *m, struct err *err);
 } handlers[] = {
-    {MSG_HELLO, on_hello},           {MSG_READY, on_ready},
-    {MSG_STATE, on_state},           {MSG_BYE, on_bye},
-    {MSG_FAILED, on_failed},         {MSG_TERM_BEGAN, on_term_began},
+    {MSG_HELLO, on_hello},
+    {MSG_READY, on_ready},
+    {MSG_STATE, on_state},
+    {MSG_BYE, on_bye},
+    {MSG_LINK_BROKEN, on_link_broken},
+    {MSG_FAILED, on_failed},
+    {MSG_TERM_BEGAN, on_term_began},
     {MSG_TERM_ENDED, on_term_ended},
 };
 
@@ -301,7 +350,16 @@ on_closed(void *arg, struct chan *chan, const char *reason)
     step(p, CHILD_CUT);
 }
 
-static const struct chan_ops control_ops = {on_message, NULL, on_closed};
+static void
+on_room(void *arg, struct chan *chan)
+{
+    struct process *p = arg;
+
+    if (is_wired(p) && hears(p, MSG_READINESS))
+        chan_send(chan, MSG_READINESS, 0, buf_str(&p->sup->readiness));
+}
+
+static const struct chan_ops control_ops = {on_message, on_room, on_closed};
 
 static void
 do_spawn(struct process *p)
@@ -400,13 +458,12 @@ static void
 send_standing(struct process *p)
 {
     struct supervisor *sup = p->sup;
-    uint32_t self = 1u << p->row->role;
 
-    if (sup->term != 0 && (message_receivers(MSG_TERM_BEGAN) & self) != 0)
+    if (sup->term != 0 && hears(p, MSG_TERM_BEGAN))
         send_term(p->control, sup->term);
-    if (sup->contending && (message_receivers(MSG_CONTEND) & self) != 0)
+    if (sup->contending && hears(p, MSG_CONTEND))
         chan_send(p->control, MSG_CONTEND, 0, STR(""));
-    if ((message_receivers(MSG_READINESS) & self) != 0)
+    if (hears(p, MSG_READINESS))
         chan_send(p->control, MSG_READINESS, 0, buf_str(&sup->readiness));
 }
 
@@ -595,9 +652,11 @@ on_exit_of(struct process *p, int status)
                  F_INT("generation", p->generation));
     p->pid = 0;
     /* What it sent before it died still counts, and is read first; then comes
-     * the end of its link. */
+     * the end of its link, unless it left that to another process. */
     if (p->control != NULL)
         chan_drain(p->control);
+    chan_free(p->control);
+    p->control = NULL;
     step(p, CHILD_EXIT);
 }
 

@@ -97,6 +97,8 @@ walk_members(struct walk *w, const json_t *value)
     json_object_foreach((json_t *)(uintptr_t)value, key, member)
     {
         skip_space(w);
+        if (w->rest.n == 0 || w->rest.s[0] != '"')
+            break; /* members that were added since */
         lines_add(w->lines, value, w->line);
         skip_string(w);
         walk_value(w, member);

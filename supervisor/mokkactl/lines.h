@@ -23,7 +23,7 @@ void lines_fini(struct lines *lines);
 void lines_add(struct lines *lines, const json_t *container, size_t line);
 
 /* Notes a whole tree that jansson made from text, whose keys are unique and
- * whose first byte stands on line first. */
+ * whose first byte stands on line first.  Members may have been added since. */
 void lines_scan(struct lines *lines, const json_t *tree, struct str text,
                 size_t first);
 

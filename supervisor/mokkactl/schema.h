@@ -37,17 +37,14 @@ struct field {
     const char *name; /* NULL: of items */
     enum field_type type;
     bool required;
-    /* A number must be written without fraction and exponent: a rule of the
-     * schema reads it. */
-    bool literal;
     /* Of numbers; in characters of texts, in items of lists. */
     bool bounded;
     int64_t least, most;
     const struct form *form;    /* of texts, and of the keys of maps */
     const char *const *choices; /* of texts; ends with NULL */
-    const char *key;            /* of lists: the member that tells items apart */
-    bool set;                   /* of lists: no item comes twice */
-    const struct field *item;   /* of lists and maps */
+    const char *key;          /* of lists: the member that tells items apart */
+    bool set;                 /* of lists: no item comes twice */
+    const struct field *item; /* of lists and maps */
     const struct field *members; /* of objects */
     size_t count;
     /* Of objects: what is wrong with it as a whole, or NULL. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/mokkactl/schema_form.h"
 
+#include <ctype.h>
+
 #include "common/clock.h"
 #include "placer/label.h"
 
@@ -38,9 +40,9 @@ is_like(struct str text, const char *model)
     for (size_t i = 0; i < text.n; i++) {
         char c = text.s[i];
 
-        if (model[i] == 'x' ? !is_hex(c)
-                            : (model[i] == 'o' ? c < '0' || c > '7'
-                                               : c != model[i]))
+        if (model[i] == 'x'
+                ? !is_hex(c)
+                : (model[i] == 'o' ? c < '0' || c > '7' : c != model[i]))
             return false;
     }
     return true;
@@ -158,9 +160,8 @@ is_reason(struct str text)
         bool last = i + 1 == text.n;
         char c = text.s[i];
 
-        if (!is_alpha(c) &&
-            (i == 0 || (!is_digit(c) && c != '_' &&
-                        (last || (c != ',' && c != ':')))))
+        if (!is_alpha(c) && (i == 0 || (!is_digit(c) && c != '_' &&
+                                        (last || (c != ',' && c != ':')))))
             return false;
     }
     return text.n > 0;
@@ -170,6 +171,18 @@ static bool
 is_object_name(struct str text)
 {
     return text.n <= 253 && is_subdomain(text);
+}
+
+static bool
+is_annotation_key(struct str text)
+{
+    char lower[512];
+
+    if (text.n > sizeof(lower))
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        lower[i] = (char)tolower((unsigned char)text.s[i]);
+    return label_key((struct str){lower, text.n});
 }
 
 static bool
@@ -250,13 +263,12 @@ const struct form form_pci_address = {
 const struct form form_root_complex = {
     is_root_complex,
     "must be a root complex such as pci0000:15 (hex digits in lower case)"};
-const struct form form_gpu_uuid = {
-    is_gpu_uuid, "must be GPU- and a UUID in lower case"};
+const struct form form_gpu_uuid = {is_gpu_uuid,
+                                   "must be GPU- and a UUID in lower case"};
 const struct form form_uuid = {is_uuid, "must be a UUID"};
 const struct form form_revision = {is_revision,
                                    "must be 64 hex digits in lower case"};
-const struct form form_performance = {is_performance,
-                                      "must be P and a number"};
+const struct form form_performance = {is_performance, "must be P and a number"};
 const struct form form_time = {
     is_time, "must be a time such as 2026-01-02T03:04:05Z (RFC 3339)"};
 const struct form form_condition_type = {
@@ -277,6 +289,9 @@ const struct form form_label_key = {
 const struct form form_label_value = {
     label_value, "must be empty or 1 to 63 letters, digits and inner '-', "
                  "'_', '.'"};
+const struct form form_annotation_key = {
+    is_annotation_key, "must be an optional DNS prefix and '/', then 1 to 63 "
+                       "letters, digits and inner '-', '_', '.'"};
 const struct form form_version = {is_version,
                                   "must be a decimal number of 18 digits at "
                                   "most"};

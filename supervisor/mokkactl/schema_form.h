@@ -19,7 +19,8 @@ extern const struct form form_quantity;       /* 80Gi */
 extern const struct form form_object_name;    /* a DNS subdomain */
 extern const struct form form_label_key;
 extern const struct form form_label_value;
-extern const struct form form_version; /* a decimal number */
-extern const struct form form_nothing; /* empty */
+extern const struct form form_annotation_key; /* a label key in any case */
+extern const struct form form_version;        /* a decimal number */
+extern const struct form form_nothing;        /* empty */
 
 #endif

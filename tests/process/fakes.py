@@ -35,6 +35,13 @@ def install(folder, name, what, *arguments):
     path.chmod(0o755)
 
 
+def install_dying(folder, name):
+    """One that ends at once, and so takes no time to start."""
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).write_text("#!/bin/false\n")
+    (folder / name).chmod(0o755)
+
+
 def control():
     return driver.Link(socket.socket(fileno=CONTROL_FD))
 
@@ -77,11 +84,6 @@ def unready(name, build):
     """Never gets READY."""
     hello(name, build)
     time.sleep(3600)
-
-
-def dies(name):
-    """Ends at once."""
-    os._exit(1)
 
 
 def rude(name, build):

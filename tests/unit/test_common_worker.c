@@ -443,7 +443,7 @@ test_a_link_that_ends_is_told_and_its_successor_too(void **state)
 }
 
 static void
-test_a_peer_that_breaks_a_rule_loses_its_link_only(void **state)
+test_a_peer_that_breaks_a_rule_loses_its_link_and_is_told_of(void **state)
 {
     struct child child = child_start();
     int link;
@@ -454,6 +454,7 @@ test_a_peer_that_breaks_a_rule_loses_its_link_only(void **state)
     link = say_linked(&child);
     assert_letters(&child, "cul");
     assert_int_equal(write(link, "garbage garbage garbage", 23), 23);
+    assert_hears(&child, MSG_LINK_BROKEN);
     assert_letters(&child, "culn");
     close(link);
     say(&child, MSG_STOP, 0, STR(""));
@@ -540,7 +541,8 @@ main(void)
         cmocka_unit_test(test_the_whole_life_in_its_order),
         cmocka_unit_test(test_a_report_carries_facts_and_is_not_repeated),
         cmocka_unit_test(test_a_link_that_ends_is_told_and_its_successor_too),
-        cmocka_unit_test(test_a_peer_that_breaks_a_rule_loses_its_link_only),
+        cmocka_unit_test(
+            test_a_peer_that_breaks_a_rule_loses_its_link_and_is_told_of),
         cmocka_unit_test(test_a_configuration_that_cannot_work_is_told),
         cmocka_unit_test(test_a_supervisor_that_is_gone_ends_the_worker),
         cmocka_unit_test(test_a_supervisor_that_breaks_a_rule_ends_the_worker),

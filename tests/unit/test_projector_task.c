@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/clock.h"
 #include "common/kube/http.h"
 #include "common/kube/meta.h"
@@ -510,11 +511,11 @@ node_body(const struct node_answer *a)
     wire_text(&meta, 6, "9");
     wire_entry(&meta, 11, "a", "b");
     if (a->assigned != NULL)
-        wire_entry(&meta, 11, RENDER_LABEL_ASSIGNED, a->assigned);
+        wire_entry(&meta, 11, LABEL_ASSIGNED, a->assigned);
     if (a->clique != NULL)
-        wire_entry(&meta, 11, RENDER_LABEL_CLIQUE, a->clique);
+        wire_entry(&meta, 11, LABEL_CLIQUE, a->clique);
     if (a->annotation != NULL)
-        wire_entry(&meta, 12, RENDER_ANNOTATION, a->annotation);
+        wire_entry(&meta, 12, ANNOTATION_ASSIGNMENT, a->annotation);
     for (size_t i = 0; i < 3 && a->owners[i].manager != NULL; i++) {
         struct buf owner = {0}, fields = {0};
 
@@ -580,7 +581,7 @@ an_apply_is_looked_at(void **state)
           {OURS, {"kubectl", "Update", "v1", NULL, F_LABELS(F_CLIQUE)}}},
          {VERDICT_ENDED, OUTCOME_CONFLICT, "9",
           "nvidia.com/gpu.clique also owned by kubectl"},
-         RENDER_LABEL_CLIQUE,
+         LABEL_CLIQUE,
          "kubectl"},
         {{"u",
           "true",
@@ -590,7 +591,7 @@ an_apply_is_looked_at(void **state)
            {"x", "Apply", "v1", NULL, F_LABELS(F_CLIQUE)},
            {"y", "Update", "v1", NULL, F_LABELS(F_ASSIGNED)}}},
          ENDS(CONFLICT),
-         RENDER_LABEL_ASSIGNED "," RENDER_LABEL_CLIQUE,
+         LABEL_ASSIGNED "," LABEL_CLIQUE,
          "x,y"},
         /* Our name by another way than Apply is not ours. */
         {{"u",
@@ -600,23 +601,20 @@ an_apply_is_looked_at(void **state)
           {OURS,
            {"mokka-controller", "Update", "v1", NULL, F_LABELS(F_CLIQUE)}}},
          ENDS(CONFLICT),
-         RENDER_LABEL_CLIQUE,
+         LABEL_CLIQUE,
          "mokka-controller"},
         {{"u", "true", "f.0", "other", {OURS}},
          ENDS(CONFLICT),
-         RENDER_ANNOTATION,
+         ANNOTATION_ASSIGNMENT,
          ""},
         {{"u", "yes", "f.0", "ann", {OURS}},
          ENDS(CONFLICT),
-         RENDER_LABEL_ASSIGNED,
+         LABEL_ASSIGNED,
          ""},
-        {{"u", "true", NULL, "ann", {OURS}},
-         ENDS(CONFLICT),
-         RENDER_LABEL_CLIQUE,
-         ""},
+        {{"u", "true", NULL, "ann", {OURS}}, ENDS(CONFLICT), LABEL_CLIQUE, ""},
         {{"u", "true", "f.0", "ann", {{0}}},
          ENDS(CONFLICT),
-         RENDER_LABEL_ASSIGNED "," RENDER_LABEL_CLIQUE "," RENDER_ANNOTATION,
+         LABEL_ASSIGNED "," LABEL_CLIQUE "," ANNOTATION_ASSIGNMENT,
          ""},
         {{"u",
           "true",
@@ -625,7 +623,7 @@ an_apply_is_looked_at(void **state)
           {{"mokka-controller", "Apply", "v1", NULL,
             "{\"f:metadata\":{\"f:labels\":{" F_ASSIGNED "," F_CLIQUE "}}}"}}},
          ENDS(CONFLICT),
-         RENDER_ANNOTATION,
+         ANNOTATION_ASSIGNMENT,
          ""},
         {{"u",
           "true",
@@ -660,11 +658,11 @@ a_release_is_looked_at(void **state)
           {{"kubectl", "Update", "v1", NULL, F_LABELS(F_CLIQUE)}}},
          {VERDICT_ENDED, OUTCOME_CONFLICT, "9",
           "nvidia.com/gpu.clique kept on the Node by kubectl"},
-         RENDER_LABEL_CLIQUE,
+         LABEL_CLIQUE,
          "kubectl"},
         {{"u", "true", NULL, "x", {{0}}},
          ENDS(CONFLICT),
-         RENDER_LABEL_ASSIGNED "," RENDER_ANNOTATION,
+         LABEL_ASSIGNED "," ANNOTATION_ASSIGNMENT,
          ""},
     };
 

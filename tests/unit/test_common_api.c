@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "common/api.h"
 #include "common/mem.h"
-#include "placer/names.h"
 
 /* What other tools read and write, letter by letter. */
 static void
@@ -15,8 +15,16 @@ test_0_1_names(void **state)
 {
     static const char *const names[][2] = {
         {API_GROUP, "mokka.nvidia.com"},
-        {API_VERSION, "mokka.nvidia.com/v1alpha1"},
-        {KIND_NAME_INVENTORY, "SGPUInventory"},
+        {API_VERSION, "v1alpha1"},
+        {API_GROUP_VERSION, "mokka.nvidia.com/v1alpha1"},
+        {API_PROFILE, "SGPURackProfile"},
+        {API_INVENTORY, "SGPUInventory"},
+        {API_RACK, "SGPURack"},
+        {API_PROFILES, "sgpurackprofiles"},
+        {API_INVENTORIES, "sgpuinventories"},
+        {API_RACKS, "sgpuracks"},
+        {FIELD_MANAGER, "mokka-controller"},
+        {LABEL_TRUE, "true"},
         {LABEL_ELIGIBLE, "mokka.nvidia.com/sgpu-node"},
         {LABEL_ASSIGNED, "mokka.nvidia.com/sgpu-assigned"},
         {LABEL_CLIQUE, "nvidia.com/gpu.clique"},
@@ -56,5 +64,5 @@ main(void)
         cmocka_unit_test(test_0_1_limits),
     };
 
-    return cmocka_run_group_tests_name("placer names", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("api", tests, NULL, NULL);
 }

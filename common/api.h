@@ -1,20 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PLACER_NAMES_H
-#define PLACER_NAMES_H
+#ifndef COMMON_API_H
+#define COMMON_API_H
 
 /*
- * The names and limits of the API that product rules use (mokka-api 0.1).
- * Other tools read and write the same ones: they never change.
+ * The names and limits of the API: what stands in the cluster and what other
+ * tools read and write.  They never change, or what was written under the old
+ * name would stay behind.  This is their only place in our programs; crds/ and
+ * deploy/ repeat those they need.
  */
 #define API_GROUP "mokka.nvidia.com"
-#define API_VERSION "mokka.nvidia.com/v1alpha1"
-#define KIND_NAME_INVENTORY "SGPUInventory"
+#define API_VERSION "v1alpha1"
+#define API_GROUP_VERSION API_GROUP "/" API_VERSION /* member apiVersion */
 
-#define LABEL_ELIGIBLE "mokka.nvidia.com/sgpu-node" /* on Nodes, "true" */
+#define API_PROFILE "SGPURackProfile"
+#define API_INVENTORY "SGPUInventory"
+#define API_RACK "SGPURack"
+#define API_PROFILES "sgpurackprofiles" /* in paths */
+#define API_INVENTORIES "sgpuinventories"
+#define API_RACKS "sgpuracks"
+
+/* Who writes racks and what we apply to Nodes. */
+#define FIELD_MANAGER "mokka-controller"
+
+/* On Nodes; the first two have this value, and nothing else will do. */
+#define LABEL_TRUE "true"
+#define LABEL_ELIGIBLE "mokka.nvidia.com/sgpu-node"
 #define LABEL_ASSIGNED "mokka.nvidia.com/sgpu-assigned"
 #define LABEL_CLIQUE "nvidia.com/gpu.clique"
 #define ANNOTATION_ASSIGNMENT "mokka.nvidia.com/sgpu-assignment"
 
+/* On racks. */
 #define LABEL_INVENTORY "mokka.nvidia.com/inventory"
 #define LABEL_GROUP "mokka.nvidia.com/rack-group"
 #define LABEL_INDEX "mokka.nvidia.com/rack-index"
