@@ -185,7 +185,7 @@ tell_versions(struct feed *feed)
         const char *version = store_version(feed->store, kind);
         struct buf body = {0};
 
-        if ((feed->kinds & 1u << kind) == 0 ||
+        if ((feed->kinds & 1u << kind) == 0 || version[0] == '\0' ||
             (feed->told[kind] != NULL &&
              strcmp(feed->told[kind], version) == 0))
             continue;

@@ -62,8 +62,7 @@ add_time(struct buf *out, unsigned field, const json_t *value,
 }
 
 static void
-add_map(struct buf *out, unsigned field, const json_t *map,
-        struct buf *scratch)
+add_map(struct buf *out, unsigned field, const json_t *map, struct buf *scratch)
 {
     const char *key;
     json_t *value;
@@ -91,8 +90,9 @@ add_finalizers(struct buf *out, const json_t *list)
 static void
 add_field_set(struct buf *out, const json_t *fields, struct buf *scratch)
 {
-    char *text =
-        fields == NULL ? NULL : json_dumps(fields, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = fields == NULL
+                     ? NULL
+                     : json_dumps(fields, JSON_COMPACT | JSON_ENCODE_ANY);
 
     if (text == NULL)
         return;
@@ -108,11 +108,8 @@ add_managed(struct buf *out, const json_t *list, struct buf *scratch)
         unsigned field;
         const char *name;
     } texts[] = {
-        {1, "manager"},
-        {2, "operation"},
-        {3, "apiVersion"},
-        {6, "fieldsType"},
-        {8, "subresource"},
+        {1, "manager"},    {2, "operation"},   {3, "apiVersion"},
+        {6, "fieldsType"}, {8, "subresource"},
     };
     struct buf entry = {0};
     json_t *item;

@@ -59,6 +59,17 @@ write_gone(struct bench *b, const struct value *body)
 }
 
 static void
+write_as_of(struct bench *b, const struct value *body)
+{
+    struct unpack u = unpack_fields(body);
+    int64_t kind = unpack_int(&u);
+    struct str version = unpack_str(&u);
+
+    assert_int_equal(unpack_end(&u, NULL), 0);
+    buf_printf(&b->sent, "%d@%.*s ", (int)kind, (int)version.n, version.s);
+}
+
+static void
 on_send(void *arg, uint16_t type, struct str body)
 {
     struct bench *b = arg;
@@ -73,6 +84,9 @@ on_send(void *arg, uint16_t type, struct str body)
         break;
     case MSG_BATCH_END:
         buf_addz(&b->sent, ". ");
+        break;
+    case MSG_AS_OF:
+        write_as_of(b, unpacked_root(u));
         break;
     case MSG_GONE:
         write_gone(b, unpacked_root(u));
@@ -388,10 +402,41 @@ test_relist_sends_only_what_changed(void **state)
     end(&b);
 }
 
+static void
+test_versions_are_told_once_nothing_is_left_to_send(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    begin(&b);
+    store_end(b.store, KIND_NODE, true);
+    store_end(b.store, KIND_RACK, true);
+    put(&b, "a", "u1", "1");
+    store_reached(b.store, KIND_NODE, "7");
+    store_reached(b.store, KIND_RACK, "5");
+    feed_open(b.feed, KINDS);
+    expect(&b, "BEGIN a1 2@5 3@7 END ");
+    put(&b, "a", "u1", "8");
+    store_reached(b.store, KIND_NODE, "8");
+    feed_pump(b.feed);
+    expect(&b, "a8 3@8 . ");
+    b.room = 1;
+    put(&b, "a", "u1", "9");
+    put(&b, "b", "u2", "10");
+    store_reached(b.store, KIND_NODE, "10");
+    feed_pump(b.feed);
+    expect(&b, "a9 ");
+    b.room = 1000;
+    feed_pump(b.feed);
+    expect(&b, "b10 3@10 . ");
+    end(&b);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_versions_are_told_once_nothing_is_left_to_send),
         cmocka_unit_test(test_sync_waits_for_every_kind_subscribed),
         cmocka_unit_test(test_sync_of_nothing),
         cmocka_unit_test(test_changes_follow_in_batches),
