@@ -17,7 +17,9 @@ static struct {
     enum log_level level;
     enum log_format format;
     int fd;
-} self = {"control-plane", 0, LOG_INFO, LOG_JSON, STDOUT_FILENO};
+    log_take_fn *take;
+    void *arg;
+} self = {"control-plane", 0, LOG_INFO, LOG_JSON, STDOUT_FILENO, NULL, NULL};
 
 static const struct {
     const char *name;
@@ -64,6 +66,13 @@ void
 log_to(int fd)
 {
     self.fd = fd;
+}
+
+void
+log_hand_to(log_take_fn *take, void *arg)
+{
+    self.take = take;
+    self.arg = arg;
 }
 
 static void
@@ -121,6 +130,10 @@ log_write(enum log_level level, const char *msg, const struct log_field *fields)
 
     if (level < self.level)
         return;
+    if (self.take != NULL) {
+        self.take(self.arg, level, msg, fields);
+        return;
+    }
     clock_format(clock_wall(), CLOCK_MILLIS, now);
     if (self.format == LOG_JSON) {
         buf_printf(&line, "{\"level\":\"%s\",\"time\":\"%s\",\"msg\":",

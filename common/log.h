@@ -31,6 +31,15 @@ void log_setup(const char *worker, uint64_t generation, enum log_level level,
 /* Writes the lines to fd instead of stdout (a replayer's stdout is data). */
 void log_to(int fd);
 
+struct log_field;
+
+/* Gives each line of that level or above to take instead of writing it, for a
+ * program that is no worker and tells its user in its own way; NULL: writes
+ * again. */
+typedef void log_take_fn(void *arg, enum log_level level, const char *msg,
+                         const struct log_field *fields);
+void log_hand_to(log_take_fn *take, void *arg);
+
 struct log_field {
     const char *key;  /* NULL ends the list */
     const char *text; /* a string, or NULL for number */

@@ -26,6 +26,7 @@ struct worker {
     struct event_base *base;
     struct chan *control;
     struct chan *links[ROLE_COUNT];
+    int64_t generations[ROLE_COUNT]; /* of the peers at those links */
     struct arena options_memory;
     struct pair *options;
     size_t option_count;
@@ -211,6 +212,7 @@ on_linked(struct worker *w, struct message *m, struct err *err)
     drop_link(w, (enum role)peer);
     w->links[peer] =
         chan_new(w->base, m->fd, w->ops->role, (enum role)peer, &link_ops, w);
+    w->generations[peer] = generation;
     m->fd = -1;
     log_debug("linked", F_STR("peer", role_name((enum role)peer)),
               F_INT("peerGeneration", generation));
@@ -293,8 +295,9 @@ say_broken(struct worker *w, enum role peer, const char *reason)
 
     if (w->control == NULL)
         return;
-    pack_array(&body, 2);
+    pack_array(&body, 3);
     pack_int(&body, peer);
+    pack_int(&body, w->generations[peer]);
     pack_text(&body, reason);
     chan_send(w->control, MSG_LINK_BROKEN, 0, buf_str(&body));
     buf_fini(&body);

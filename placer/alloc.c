@@ -118,12 +118,12 @@ alloc_group(const struct alloc *a, struct object_ref inventory, struct str id)
 static int64_t
 coordinate(const struct alloc_binding *b)
 {
-    const struct place_group *g = &b->group->in;
+    const struct alloc_group *g = b->group;
 
-    if (b->group == NULL || b->in.stray || b->in.rack < 0 || b->in.slot < 0 ||
-        b->in.rack >= g->racks || b->in.slot >= g->nodes_per_rack)
+    if (g == NULL || b->in.stray || b->in.rack < 0 || b->in.slot < 0 ||
+        b->in.rack >= g->in.racks || b->in.slot >= g->in.nodes_per_rack)
         return -1;
-    return b->in.rack * g->nodes_per_rack + b->in.slot;
+    return b->in.rack * g->in.nodes_per_rack + b->in.slot;
 }
 
 static void
@@ -219,26 +219,44 @@ dequeue(struct alloc_group *g, struct alloc_node *n)
 
 /* ---- classification ---------------------------------------------------- */
 
-/* Calls for each inventory that a conflict names, each once. */
+/* Each inventory of the groups that select a Node, once. Groups are sorted by
+ * inventory: equal ones follow each other. */
 static void
-count_conflict(struct alloc *a, const struct alloc_node *n, int by)
+count_overlap(struct alloc *a, const struct alloc_node *n, int by)
 {
-    uint64_t groups = n->state == ALLOC_OVERLAP ? n->matches : 0;
     size_t last = SIZE_MAX;
 
-    /* Groups are sorted by inventory: equal ones follow each other. */
-    if (n->state == ALLOC_DUPLICATE)
-        for (const struct alloc_binding *b = n->bindings; b != NULL;
-             b = b->next)
-            if (b->group != NULL)
-                groups |= UINT64_C(1) << (b->group - a->groups);
-    for (; groups != 0; groups &= groups - 1) {
+    for (uint64_t groups = n->matches; groups != 0; groups &= groups - 1) {
         size_t inventory = a->groups[__builtin_ctzll(groups)].inventory;
 
         if (inventory != last)
             a->conflicts[inventory] += (size_t)(int64_t)by;
         last = inventory;
     }
+}
+
+/* Each inventory that binds a Node, once. */
+static void
+count_duplicate(struct alloc *a, const struct alloc_node *n, int by)
+{
+    for (const struct alloc_binding *b = n->bindings; b != NULL; b = b->next) {
+        const struct alloc_binding *same = n->bindings;
+
+        while (same->rack->inventory != b->rack->inventory)
+            same = same->next;
+        if (same == b)
+            a->conflicts[b->rack->inventory] += (size_t)(int64_t)by;
+    }
+}
+
+/* The inventories that a conflict names. */
+static void
+count_conflict(struct alloc *a, const struct alloc_node *n, int by)
+{
+    if (n->state == ALLOC_OVERLAP)
+        count_overlap(a, n, by);
+    else if (n->state == ALLOC_DUPLICATE)
+        count_duplicate(a, n, by);
 }
 
 static enum alloc_state
@@ -508,12 +526,13 @@ unbind(struct alloc *a, struct alloc_binding *b)
 }
 
 void
-alloc_rack_put(struct alloc *a, const char *name,
+alloc_rack_put(struct alloc *a, const char *name, size_t inventory,
                const struct place_binding *bindings, size_t count)
 {
     struct alloc_rack *r = mem_zalloc(sizeof(*r));
 
     r->name = mem_strdup(name);
+    r->inventory = inventory;
     r->bindings = mem_zalloc(count * sizeof(*r->bindings));
     r->count = count;
     if (map_put(&a->racks, r->name, r) != NULL)

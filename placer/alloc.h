@@ -72,9 +72,10 @@ struct alloc_node {
     struct alloc_group *group; /* waiting or held for */
 };
 
-/* The bindings of one rack, or what was written of it (see estate.h). */
+/* The bindings of one rack, or what was written of it. */
 struct alloc_rack {
     char *name;
+    size_t inventory; /* the caller's number of its inventory */
     struct alloc_binding *bindings;
     size_t count;
 };
@@ -110,8 +111,10 @@ void alloc_node_renew(struct alloc *a, const struct place_node *node);
 /* It goes, if it is in under that name. */
 void alloc_node_take(struct alloc *a, struct object_ref node);
 
-/* A rack's bindings come (none of that name may be in), or go. */
-void alloc_rack_put(struct alloc *a, const char *name,
+/* A rack's bindings come (none of that name may be in), or go. inventory is the
+ * number of the inventory that all of them name, whether or not it has groups
+ * here. */
+void alloc_rack_put(struct alloc *a, const char *name, size_t inventory,
                     const struct place_binding *bindings, size_t count);
 void alloc_rack_take(struct alloc *a, const char *name);
 

@@ -86,9 +86,10 @@ bind_standing(struct placer *p, const struct object_rack *r)
         .rack = r->index,
         .stray = plan_rack(&p->plan, r->meta.name.s) == NULL,
     };
+    const struct plan_inventory *v = plan_inventory(&p->plan, &r->inventory);
     size_t count = 0;
 
-    if (!rack_owned(r) || plan_inventory(&p->plan, &r->inventory) == NULL) {
+    if (!rack_owned(r) || v == NULL) {
         placer_touch(p, r->meta.name.s);
         return;
     }
@@ -100,7 +101,8 @@ bind_standing(struct placer *p, const struct object_rack *r)
         b.node = r->slots[i].node;
         bindings[count++] = b;
     }
-    alloc_rack_put(&p->alloc, r->meta.name.s, bindings, count);
+    alloc_rack_put(&p->alloc, r->meta.name.s,
+                   (size_t)(v - p->plan.inventories), bindings, count);
     free(bindings);
 }
 
@@ -111,10 +113,15 @@ bind(struct placer *p, const char *name)
 {
     const struct placer_assumed *a = map_get(&p->assumed, name);
     const struct world_rack *r = world_rack(&p->world, name);
+    const struct plan_inventory *v =
+        a == NULL || a->count == 0
+            ? NULL
+            : plan_inventory(&p->plan, &a->bindings[0].inventory);
 
-    if (a != NULL)
-        alloc_rack_put(&p->alloc, name, a->bindings, a->count);
-    else if (r != NULL)
+    if (a != NULL && v != NULL)
+        alloc_rack_put(&p->alloc, name, (size_t)(v - p->plan.inventories),
+                       a->bindings, a->count);
+    else if (a == NULL && r != NULL)
         bind_standing(p, &r->o);
     else
         placer_touch(p, name);

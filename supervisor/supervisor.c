@@ -247,6 +247,16 @@ on_failed(struct process *p, struct message *m, struct err *err)
     return 0;
 }
 
+static bool
+are_linked(enum role role, int64_t peer)
+{
+    for (size_t i = 0; i < nitems(links); i++)
+        if ((links[i].a == role && links[i].b == peer) ||
+            (links[i].b == role && links[i].a == peer))
+            return true;
+    return false;
+}
+
 /* The peer broke the protocol: a fresh start is what mends that, and its
  * back-off keeps it from happening at full speed. */
 static int
@@ -254,15 +264,18 @@ on_link_broken(struct process *p, struct message *m, struct err *err)
 {
     struct unpack u = unpack_fields(m->body);
     int64_t role = unpack_int(&u);
+    int64_t generation = unpack_int(&u);
     struct str reason = unpack_str(&u);
     struct process *peer;
     char *text;
 
     if (unpack_end(&u, err) != 0)
         return -1;
-    if (role <= ROLE_SUPERVISOR || role >= ROLE_COUNT)
-        return err_set(err, "no worker %d", (int)role);
+    if (!are_linked(p->row->role, role))
+        return err_set(err, "there is no link to %d", (int)role);
     peer = process_of(p->sup, (enum role)role);
+    if (generation != (int64_t)peer->generation)
+        return 0; /* that one is gone */
     text = mem_dup(reason.s, reason.n);
     log_error("worker broke the protocol", F_STR("error", text),
               F_STR("toldBy", p->row->name), F_STR("worker", peer->row->name),

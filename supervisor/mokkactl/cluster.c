@@ -17,6 +17,7 @@ struct cluster {
     bool whole;
     struct map names[SHELF_COUNT]; /* struct stored that are there */
     struct map uids;
+    struct map left[SHELF_COUNT];     /* the last that is gone, by name */
     struct stored **all[SHELF_COUNT]; /* in the order in which they came */
     size_t count[SHELF_COUNT], room[SHELF_COUNT];
     uint64_t version; /* the last one given out or seen */
@@ -64,6 +65,7 @@ cluster_free(struct cluster *c)
             stored_free(c->all[shelf][i]);
         free(c->all[shelf]);
         map_fini(&c->names[shelf]);
+        map_fini(&c->left[shelf]);
     }
     map_fini(&c->uids);
     free(c);
@@ -258,15 +260,15 @@ cluster_add(struct cluster *c, const struct schema *schema, json_t *object,
 struct stored *
 cluster_make(struct cluster *c, unsigned shelf, const char *name)
 {
-    const char *kind = shelf_kinds[shelf];
-    unsigned again = 0;
+    const struct stored *left = map_get(&c->left[shelf], name);
+    unsigned again = left == NULL ? 0 : left->again + 1;
     char uid[DEFAULT_UID];
+    struct stored *o;
 
-    for (size_t i = 0; i < c->count[shelf]; i++)
-        if (c->all[shelf][i]->gone && strcmp(c->all[shelf][i]->name, name) == 0)
-            again++;
-    default_uid(kind, name, again, uid);
-    return stored_new(schema_of(kind), shelf, name, uid);
+    default_uid(shelf_kinds[shelf], name, again, uid);
+    o = stored_new(schema_of(shelf_kinds[shelf]), shelf, name, uid);
+    o->again = again;
+    return o;
 }
 
 static bool
@@ -282,25 +284,33 @@ cluster_remove(struct cluster *c, struct stored *o)
     o->gone = true;
     map_remove(&c->names[o->shelf], o->name);
     map_remove(&c->uids, o->uid);
+    map_put(&c->left[o->shelf], o->name, o);
     if (o->shelf < KIND_COUNT)
         store_remove(c->store, (enum object_kind)o->shelf, str_of(o->name),
                      str_of(o->uid));
 }
 
-static int
-show(struct cluster *c, struct stored *o, json_t *metadata, struct err *err)
+/* What a rack's spec says is known unless it has just changed; a Node's tells
+ * nothing. */
+static bool
+needs_spec(const struct stored *o)
 {
-    /* What a rack's spec says is known unless it has just changed. */
-    bool bare =
-        o->shelf == KIND_NODE || (o->shelf == KIND_RACK && o->rack != NULL);
+    return o->shelf != KIND_NODE && (o->shelf != KIND_RACK || o->rack == NULL);
+}
+
+static int
+show(struct cluster *c, struct stored *o, json_t *metadata, json_t *spec,
+     struct err *err)
+{
     json_t *tree = json_object();
     json_t *status = stored_tree(o, PART_STATUS);
-    json_t *spec = bare ? NULL : stored_tree(o, PART_SPEC);
     int rc;
 
     json_object_set(tree, "metadata", metadata);
-    if (spec != NULL)
-        json_object_set_new(tree, "spec", spec);
+    if (needs_spec(o))
+        json_object_set_new(tree, "spec",
+                            spec != NULL ? json_incref(spec)
+                                         : stored_tree(o, PART_SPEC));
     if (status != NULL)
         json_object_set_new(tree, "status", status);
     rc = publish(c, o, tree, err);
@@ -310,22 +320,26 @@ show(struct cluster *c, struct stored *o, json_t *metadata, struct err *err)
 
 int
 cluster_commit(struct cluster *c, struct stored *o, json_t *metadata,
-               struct err *err)
+               json_t *spec, struct err *err)
 {
+    bool is_new = o->writes++ == 0 && o->file == NULL;
     char version[24];
+    int rc = 0;
 
     snprintf(version, sizeof(version), "%" PRIu64, ++c->version);
     json_object_set_new(metadata, "resourceVersion", json_string(version));
     stored_set_tree(o, PART_METADATA, metadata);
-    if (o->writes++ == 0 && o->file == NULL) {
+    if (is_new)
         put_on_shelf(c, o);
-        put_there(c, o);
-    }
-    if (leaves(metadata)) {
+    if (!is_new && leaves(metadata))
         cluster_remove(c, o);
-        return 0;
-    }
-    return show(c, o, metadata, err);
+    else
+        rc = show(c, o, metadata, spec, err);
+    if (is_new && rc == 0)
+        put_there(c, o);
+    else if (is_new)
+        o->gone = true;
+    return rc;
 }
 
 /* ---- the feed ---------------------------------------------------------- */

@@ -44,13 +44,14 @@ struct stored *cluster_make(struct cluster *c, unsigned shelf,
                             const char *name);
 
 /*
- * A write: the parts were set, and metadata (a tree; it stays the caller's)
- * becomes its metadata, with a new resourceVersion.  An object that is being
- * deleted and whose last finalizer has gone leaves.  -1 and err if the feed
- * could not take it.
+ * A write: the other parts were set, and metadata (a tree; it stays the
+ * caller's) becomes its metadata, with a new resourceVersion.  spec is its spec
+ * as a tree if it has just been set, to save parsing, or NULL.  An object that
+ * is being deleted and whose last finalizer has gone leaves.  -1 and err if the
+ * feed could not take it.
  */
 int cluster_commit(struct cluster *c, struct stored *o, json_t *metadata,
-                   struct err *err);
+                   json_t *spec, struct err *err);
 
 /* Takes the object out. */
 void cluster_remove(struct cluster *c, struct stored *o);

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "common/api.h"
 #include "common/kube/json.h"
 #include "common/mem.h"
-#include "projector/render.h"
 #include "supervisor/mokkactl/defaults.h"
 
 static const struct key {
@@ -14,9 +14,9 @@ static const struct key {
     const char *set; /* of a field set */
     const char *name;
 } keys[] = {
-    {KEY_ASSIGNED, "labels", "f:labels", RENDER_LABEL_ASSIGNED},
-    {KEY_CLIQUE, "labels", "f:labels", RENDER_LABEL_CLIQUE},
-    {KEY_ANNOTATION, "annotations", "f:annotations", RENDER_ANNOTATION},
+    {KEY_ASSIGNED, "labels", "f:labels", LABEL_ASSIGNED},
+    {KEY_CLIQUE, "labels", "f:labels", LABEL_CLIQUE},
+    {KEY_ANNOTATION, "annotations", "f:annotations", ANNOTATION_ASSIGNMENT},
 };
 
 /* The object at key, made if it is not there. */
@@ -35,7 +35,7 @@ inner(json_t *object, const char *key)
 static bool
 is_ours(const json_t *entry)
 {
-    return strcmp(kube_json_text(entry, "manager"), RENDER_MANAGER) == 0 &&
+    return strcmp(kube_json_text(entry, "manager"), FIELD_MANAGER) == 0 &&
            strcmp(kube_json_text(entry, "operation"), "Apply") == 0 &&
            kube_json_text(entry, "subresource")[0] == '\0';
 }
@@ -67,7 +67,7 @@ new_entry(int set)
                                 field, json_object());
         free(field);
     }
-    json_object_set_new(entry, "manager", json_string(RENDER_MANAGER));
+    json_object_set_new(entry, "manager", json_string(FIELD_MANAGER));
     json_object_set_new(entry, "operation", json_string("Apply"));
     json_object_set_new(entry, "apiVersion", json_string("v1"));
     json_object_set_new(entry, "time", json_string(DEFAULT_TIME));

@@ -31,8 +31,8 @@ stored_new(const struct schema *schema, unsigned shelf, const char *name,
     return o;
 }
 
-static void
-forget_rack(struct stored *o)
+void
+stored_forget_rack(struct stored *o)
 {
     if (o->rack == NULL)
         return;
@@ -50,7 +50,7 @@ stored_free(struct stored *o)
         free(o->now[i]);
         free(o->before[i]);
     }
-    forget_rack(o);
+    stored_forget_rack(o);
     free(o->name);
     free(o->uid);
     free(o);
@@ -144,8 +144,10 @@ stored_object(const struct stored *o, bool bare)
 bool
 stored_differs(const struct stored *o)
 {
-    return o->gone != (o->file == NULL) || o->moved[PART_METADATA] ||
-           o->moved[PART_SPEC] || o->moved[PART_STATUS];
+    if (o->file == NULL)
+        return !o->gone;
+    return o->gone || o->moved[PART_METADATA] || o->moved[PART_SPEC] ||
+           o->moved[PART_STATUS];
 }
 
 static struct object_ref
@@ -173,7 +175,7 @@ stored_keep_rack(struct stored *o, const struct object_rack *record)
 {
     struct arena *arena;
 
-    forget_rack(o);
+    stored_forget_rack(o);
     o->rack = mem_zalloc(sizeof(*o->rack));
     arena = &o->rack->arena;
     o->rack->o = (struct object_rack){

@@ -27,6 +27,7 @@ struct stored {
     bool moved[PARTS];   /* is not what was given any more */
     bool gone;           /* deleted by the plan */
     bool managed;        /* was given with managedFields */
+    unsigned again;      /* that many of its name were there before it */
     unsigned writes;
     struct rack_part *rack; /* of racks: what the spec says */
 };
@@ -74,6 +75,9 @@ struct rack_part {
 
 /* Keeps (a copy of) what the record says of the spec. */
 void stored_keep_rack(struct stored *o, const struct object_rack *record);
+
+/* The spec changes: forgets what it said. */
+void stored_forget_rack(struct stored *o);
 
 /* Puts that into a record that was extracted without a spec. */
 void stored_graft_rack(const struct stored *o, struct object_rack *record);

@@ -105,6 +105,32 @@ def sends(name, build, data):
     obey(link)
 
 
+def lies(name, build, peer, data):
+    """Sends its peer what is wrong, in its first generation; then behaves, as
+    far as it must."""
+    link = hello(name, build)
+    generation = link.wait("CONFIG").fields[0]
+    ends = []
+    while (found := link.receive(3600)) is not None:
+        if found.name == "LINKED" and found.fields[0] == driver.ROLES[peer]:
+            ends.append(driver.Link(socket.socket(fileno=found.descriptor)))
+            if generation == 1:
+                ends[-1].send_bytes(data)
+        elif found.name == "START":
+            link.send("READY")
+        elif found.name == "STOP":
+            link.send("BYE")
+            return
+
+
+def slanders(name, build, *fields):
+    """Complains about another worker, in its first generation."""
+    link, generation = run(name, build)
+    if generation == 1:
+        link.send("LINK_BROKEN", *fields)
+    obey(link)
+
+
 def fails(name, build, reason, status):
     link, _ = run(name, build)
     link.send("FAILED", reason)

@@ -22,11 +22,13 @@ RECORDS = ("PROFILE", "INVENTORY", "RACK", "NODE", "GONE")
 class Recorded(driver.WorkerTest):
     """A recording of an estate that fills, changes and empties again."""
 
-    frames = []
+    frames = None
 
     def setUp(self):
-        if not Recorded.frames:
+        if Recorded.frames is None:
+            Recorded.frames = []
             Recorded.frames = self.record()
+        self.assertTrue(self.frames, "there is no recording")
 
     def record(self):
         folder = tempfile.TemporaryDirectory()

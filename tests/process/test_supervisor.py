@@ -19,7 +19,7 @@ import driver
 import api
 import fakes
 import harness
-from driver import WORKERS, wait_for
+from driver import WORKERS, frame, wait_for
 from estate import declare, settled
 
 OTHER_BUILD = "9.9.9-another"
@@ -62,10 +62,13 @@ class Plane(harness.ControlPlane):
         if without:
             (self.programs / without).unlink()
         self.server = server or test.api
+        # What is freed counts as free soon, for those who look at the memory.
+        environment = {**driver.SANITIZERS, "ASAN_OPTIONS":
+                       driver.SANITIZERS["ASAN_OPTIONS"] + ":quarantine_size_mb=16"}
         super().__init__(
             types.SimpleNamespace(directory=self.folder,
                                   user=self.server.kubeconfig(self.folder / "config")),
-            "--log-level", "debug", *arguments, environment=driver.SANITIZERS,
+            "--log-level", "debug", *arguments, environment=environment,
             program=(self.programs / "control-plane",), **options)
         self.address_ = None
 
@@ -238,6 +241,38 @@ class Start(SupervisorTest):
                     msg="control link ended", worker=name))
             self.assertEqual(plane.generation("placer"), 1)
             self.assertEqual(plane.generation("projector"), 1)
+
+    def test_a_worker_that_breaks_the_protocol_with_a_peer_is_started_again(self):
+        for name, peer, data in (("informer", "placer", frame("NODE", 1)),
+                                 ("placer", "informer", frame("SUBSCRIBE", [9])),
+                                 ("placer", "projector", frame("PLAN_END")),
+                                 ("projector", "placer", frame("RESULT", b""))):
+            with self.subTest(worker=name, peer=peer):
+                plane = self.plane(fake={name: ("lies", self.build, peer, data)})
+                wait_for("its second start", 10, lambda: plane.generation(name) == 2)
+                line, = plane.lines(msg="worker broke the protocol")
+                self.assertEqual((line["worker"], line["toldBy"], line["generation"]),
+                                 (name, peer, 1))
+                self.others_undisturbed(plane, name)
+                self.assertEqual(plane.stop(), 0)
+
+    def test_nobody_costs_another_its_life_that_it_has_no_link_to(self):
+        for teller, told, generation in (("web", "elector", 1), ("elector", "placer", 1),
+                                         ("web", "web", 1), ("web", "supervisor", 0)):
+            with self.subTest(teller=teller, told=told):
+                plane = self.plane(fake={teller: (
+                    "slanders", self.build, driver.ROLES[told], generation, "why")})
+                plane.wait_running()
+                wait_for("its second start", 10, lambda: plane.generation(teller) == 2)
+                self.others_undisturbed(plane, teller)
+
+    def test_a_complaint_about_one_that_is_gone_does_not_meet_its_successor(self):
+        plane = self.plane(fake={"informer": (
+            "slanders", self.build, driver.ROLES["placer"], 7, "why")})
+        plane.wait_running()
+        time.sleep(0.5)
+        self.assertEqual({plane.generation(name) for name in WORKERS}, {1})
+        self.assertEqual(plane.stop(), 0)
 
     def test_a_worker_that_floods_its_link_does_not_stop_the_others(self):
         plane = self.plane(fake={"web": ("floods", self.build)})

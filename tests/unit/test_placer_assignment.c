@@ -117,8 +117,8 @@ test_3_7_decodes(void **state)
     static const char *const texts[] = {
         "{\"v\":1,\"rackIndex\":7}",
         " {\t\"rackIndex\" : 7 , \"v\" :\r\n1 } ",
-        "{\"v\":1,\"x\":[1,{\"v\":2},null,true,false,-0.5e+3,\"\\u0041\"],"
-        "\"rackIndex\":7}",
+        ("{\"v\":1,\"x\":[1,{\"v\":2},null,true,false,-0.5e+3,\"\\u0041\"],"
+         "\"rackIndex\":7}"),
         "{\"v\":2,\"v\":1,\"rackIndex\":7}",
         "{\"v\":1,\"rack\":null,\"inventory\":{},\"rackIndex\":7}",
         "{\"v\":1,\"inventory\":{\"v\":9,\"rackIndex\":8},\"rackIndex\":7}",

@@ -989,8 +989,8 @@ random_groups(struct seeded *s, struct estate *e)
         "null",
         "{\"matchLabels\":{\"p\":\"1\"}}",
         "{\"matchLabels\":{\"p\":\"2\"}}",
-        "{\"matchExpressions\":[{\"key\":\"p\",\"operator\":\"NotIn\","
-        "\"values\":[\"1\"]}]}",
+        ("{\"matchExpressions\":[{\"key\":\"p\",\"operator\":\"NotIn\","
+         "\"values\":[\"1\"]}]}"),
         "{\"matchExpressions\":[{\"key\":\"p\",\"operator\":\"Exists\"}]}",
         "{\"matchLabels\":{\"p\":\"3\"}}",
     };
