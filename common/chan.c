@@ -360,6 +360,9 @@ queue(struct chan *chan, uint16_t type, uint16_t flags, uint32_t id,
     /* A message without fields is an empty array. */
     if (body.n == 0)
         body = STR("\220");
+    /* The receiver would end the link, for our own mistake, again and again. */
+    if (body.n > message_cap(type))
+        fatal("%s of %zu bytes is above its cap", message_name(type), body.n);
     frame_add(&chan->out, type, flags, id, body);
     if (!chan->freed)
         event_add(chan->writable, NULL);
@@ -371,16 +374,22 @@ chan_send(struct chan *chan, uint16_t type, uint32_t id, struct str body)
     queue(chan, type, 0, id, body);
 }
 
-void
-chan_send_fd(struct chan *chan, uint16_t type, struct str body, int fd)
+int
+chan_send_fd(struct chan *chan, uint16_t type, struct str body, int fd,
+             struct err *err)
 {
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int copy;
 
-    if (copy < 0 || chan->noutgoing == MAX_DESCRIPTORS)
-        fatal("descriptor %d cannot be sent to %s", fd, role_name(chan->peer));
+    if (chan->noutgoing == MAX_DESCRIPTORS)
+        return err_set(err, "%s does not take its descriptors",
+                       role_name(chan->peer));
+    copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        return err_errno(err, "no descriptor for %s", role_name(chan->peer));
     chan->outgoing[chan->noutgoing++] =
         (struct outgoing){chan->sent + chan->out.len, copy};
     queue(chan, type, FRAME_DESCRIPTOR, 0, body);
+    return 0;
 }
 
 bool

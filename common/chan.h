@@ -54,8 +54,10 @@ void chan_free(struct chan *chan);
 void chan_send(struct chan *chan, uint16_t type, uint32_t id, struct str body);
 
 /* As chan_send; the descriptor goes with the frame and is duplicated, the
- * caller keeps its own. */
-void chan_send_fd(struct chan *chan, uint16_t type, struct str body, int fd);
+ * caller keeps its own. -1 and err, and nothing is sent, if there are no
+ * descriptors left or eight wait already. */
+int chan_send_fd(struct chan *chan, uint16_t type, struct str body, int fd,
+                 struct err *err);
 
 /* Whether bulk may be sent now: less than 256 KiB wait. After a "no", ops->room
  * is called once there is room again. */

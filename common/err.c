@@ -6,6 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A text that was cut does not end inside a UTF-8 sequence: such a message
+ * would be refused, or changed, by whoever reads it. */
+static void
+end_whole(struct err *err)
+{
+    size_t n = strlen(err->text);
+    size_t start = n;
+
+    if (n < sizeof(err->text) - 1)
+        return;
+    while (start > 0 && ((unsigned char)err->text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (start > 0 && (unsigned char)err->text[start - 1] >= 0xc0)
+        err->text[start - 1] = '\0';
+}
+
 int
 err_set(struct err *err, const char *fmt, ...)
 {
@@ -16,6 +32,7 @@ err_set(struct err *err, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof(err->text), fmt, ap);
     va_end(ap);
+    end_whole(err);
     return -1;
 }
 
@@ -52,5 +69,6 @@ err_prefix(struct err *err, const char *fmt, ...)
     va_end(ap);
     used = strlen(err->text);
     snprintf(err->text + used, sizeof(err->text) - used, ": %s", old.text);
+    end_whole(err);
     return -1;
 }

@@ -87,13 +87,25 @@ add_json(struct buf *line, const struct log_field *field)
         buf_printf(line, "%" PRId64, field->number);
 }
 
+/* Text that could be taken for more than one value, or for orders to a
+ * terminal. */
+static bool
+needs_quotes(const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if ((unsigned char)*at <= ' ' || *at == 0x7f || *at == '"' ||
+            *at == '=')
+            return true;
+    return *text == '\0';
+}
+
 static void
 add_plain(struct buf *line, const struct log_field *field)
 {
     buf_printf(line, " %s=", field->key);
     if (field->text == NULL)
         buf_printf(line, "%" PRId64, field->number);
-    else if (field->text[0] == '\0' || strpbrk(field->text, " \"=\n") != NULL)
+    else if (needs_quotes(field->text))
         json_text_string(line, str_of(field->text));
     else
         buf_addz(line, field->text);

@@ -18,8 +18,6 @@
 #include "proto/pack.h"
 #include "proto/unpack.h"
 
-#define CONTROL_FD 3
-
 struct worker {
     const struct worker_ops *ops;
     void *state;
@@ -153,10 +151,8 @@ on_config(struct worker *w, struct message *m, struct err *err)
     log_format_parse(worker_option(w, "log-format"), &format);
     log_setup(role_name(w->ops->role), w->generation, level, format);
     w->configured = true;
-    if (w->ops->configure != NULL && w->ops->configure(w->state, w, err) != 0) {
+    if (w->ops->configure != NULL && w->ops->configure(w->state, w, err) != 0)
         worker_fail(w, err->text);
-        return 0;
-    }
     return 0;
 }
 
@@ -361,7 +357,7 @@ worker_main(int argc, char **argv, const struct worker_ops *ops, void *state)
 {
     struct worker w = {.ops = ops, .state = state};
 
-    if (argc != 1 || !is_socket(CONTROL_FD)) {
+    if (argc != 1 || !is_socket(WORKER_CONTROL_FD)) {
         fprintf(stderr,
                 "%s: this is a worker of control-plane, which starts it; run "
                 "control-plane instead (control-plane --help)\n",
@@ -372,8 +368,8 @@ worker_main(int argc, char **argv, const struct worker_ops *ops, void *state)
     w.base = event_base_new();
     if (w.base == NULL)
         fatal("no event loop");
-    w.control =
-        chan_new(w.base, CONTROL_FD, ops->role, ROLE_SUPERVISOR, &link_ops, &w);
+    w.control = chan_new(w.base, WORKER_CONTROL_FD, ops->role, ROLE_SUPERVISOR,
+                         &link_ops, &w);
     say_hello(&w);
     event_base_dispatch(w.base);
     if (ops->fini != NULL)

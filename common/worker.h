@@ -17,6 +17,9 @@
  */
 struct worker;
 
+/* The descriptor of the control link in every worker. */
+#define WORKER_CONTROL_FD 3
+
 struct worker_handler {
     uint16_t type; /* MSG_... */
     /* -1 and err: the sender broke the protocol; its link ends. */

@@ -85,9 +85,26 @@ judge(const struct informer *in, char **reason)
     return ok;
 }
 
+static struct source_counts
+sum_counts(const struct informer *in)
+{
+    struct source_counts sum = {0};
+
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        struct source_counts c = source_counts(in->sources[kind]);
+
+        sum.lists += c.lists;
+        sum.watches += c.watches;
+        sum.events += c.events;
+        sum.bad += c.bad;
+    }
+    return sum;
+}
+
 static void
 report(struct informer *in)
 {
+    struct source_counts sum = sum_counts(in);
     struct worker_fact facts[] = {
         {"profiles", (int64_t)store_count(in->store, KIND_PROFILE)},
         {"inventories", (int64_t)store_count(in->store, KIND_INVENTORY)},
@@ -95,22 +112,13 @@ report(struct informer *in)
         {"nodes", (int64_t)store_count(in->store, KIND_NODE)},
         {"pending", (int64_t)feed_pending(in->feed)},
         {"dropped", in->dropped},
-        {"lists", 0},
-        {"watches", 0},
-        {"events", 0},
-        {"bad", 0},
+        {"lists", sum.lists},
+        {"watches", sum.watches},
+        {"events", sum.events},
+        {"bad", sum.bad},
         {NULL, 0},
     };
-    struct worker_fact *f = &facts[nitems(facts) - 5];
 
-    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        struct source_counts c = source_counts(in->sources[kind]);
-
-        f[0].number += c.lists;
-        f[1].number += c.watches;
-        f[2].number += c.events;
-        f[3].number += c.bad;
-    }
     worker_report(in->worker, in->ok, in->reason, facts);
 }
 

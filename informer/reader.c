@@ -16,8 +16,9 @@ reader_close(struct reader *outer, const struct reader *inner)
     outer->bad = outer->bad || inner->bad;
 }
 
-void
-reader_fault(struct reader *r, const char *path, const char *what)
+/* Notes the first fault. */
+static void
+fault(struct reader *r, const char *path, const char *what)
 {
     if (!r->bad)
         err_set(r->err, "%s %s", path, what);
@@ -40,7 +41,7 @@ reader_need_text(struct reader *r, const char *path)
     struct str text = reader_text(r, path);
 
     if (text.n == 0)
-        reader_fault(r, path, "is missing");
+        fault(r, path, "is missing");
     return text;
 }
 
@@ -92,7 +93,7 @@ element(struct reader *r, const char *path, const json_t *value)
 {
     if (json_is_string(value))
         return str_of(json_string_value(value));
-    reader_fault(r, path, "holds something other than a string");
+    fault(r, path, "holds something other than a string");
     return STR("");
 }
 
@@ -133,7 +134,7 @@ reader_time(struct reader *r, const char *path)
     int64_t ns = 0;
 
     if (text.n > 0 && clock_parse(text, &ns, NULL) != 0)
-        reader_fault(r, path, "is no time");
+        fault(r, path, "is no time");
     return ns / CLOCK_SECOND;
 }
 

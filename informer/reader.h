@@ -48,9 +48,6 @@ struct strs reader_strs(struct reader *r, const char *path);
 /* A point in time in seconds since 1970; 0 where absent. */
 int64_t reader_time(struct reader *r, const char *path);
 
-/* Notes a fault found elsewhere. */
-void reader_fault(struct reader *r, const char *path, const char *what);
-
 /* -1 if there was a fault; the reader's err names it. */
 int reader_end(const struct reader *r);
 

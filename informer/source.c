@@ -21,7 +21,6 @@
 #define WATCH_SILENCE (30 * CLOCK_SECOND)
 
 struct source {
-    struct event_base *base;
     struct kube_client *client;
     const struct resource_row *r;
     struct store *store;
@@ -148,8 +147,6 @@ fail(struct source *s, const char *verb, const struct kube_response *response)
 
     if (response->status != 0) {
         kube_status_read(&status, response);
-        if (status.code == 0)
-            status.code = response->status;
         event.type = answer_meaning(&status);
         event.retry_after = status.retry_after;
     } else if (s->garbled) {
@@ -437,7 +434,6 @@ source_new(struct event_base *base, struct kube_client *client,
 {
     struct source *s = mem_zalloc(sizeof(*s));
 
-    s->base = base;
     s->client = client;
     s->r = r;
     s->store = store;

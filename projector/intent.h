@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PROJECTOR_intent_H
-#define PROJECTOR_intent_H
+#ifndef PROJECTOR_INTENT_H
+#define PROJECTOR_INTENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -332,6 +332,20 @@ stop(void *state)
     writer_stop(p->writer);
 }
 
+static void
+fini(void *state)
+{
+    struct projector *p = state;
+
+    writer_free(p->writer);
+    intents_free(p->intents);
+    kube_client_free(p->client);
+    kube_config_fini(&p->config);
+    lease_page_unmap(p->page);
+    if (p->report != NULL)
+        event_free(p->report);
+}
+
 static const struct worker_handler handlers[] = {
     {MSG_PLAN_BEGIN, on_plan_begin}, {MSG_PLAN_END, on_plan_end},
     {MSG_RACK_WRITE, on_intent},     {MSG_RACK_DELETE, on_intent},
@@ -350,6 +364,7 @@ static const struct worker_ops ops = {
     .linked = linked,
     .unlinked = unlinked,
     .stop = stop,
+    .fini = fini,
 };
 
 int

@@ -241,6 +241,17 @@ render_finalizer(struct buf *out, const json_t *live,
     return there != i->present;
 }
 
+/* Gives a copy a spec of its own: what is changed in it is not in the live
+ * object then. */
+static void
+own_spec(json_t *copy)
+{
+    json_t *spec = json_deep_copy(json_object_get(copy, "spec"));
+
+    if (spec != NULL)
+        json_object_set_new(copy, "spec", spec);
+}
+
 /* Takes the binding off every slot; true if there was one. */
 static bool
 clear_slots(json_t *rack)
@@ -269,6 +280,7 @@ render_retired(struct buf *out, const json_t *live, struct err *err)
         return -1;
     list = finalizers_without(live, STR(FINALIZER_RACK), &there);
     json_object_set_new(json_object_get(copy, "metadata"), "finalizers", list);
+    own_spec(copy);
     if (clear_slots(copy))
         there = true;
     if (there)

@@ -179,7 +179,8 @@ task_refused(struct task *t, const struct kube_response *response)
 
     kube_describe(response, NULL, &err);
     for (size_t i = 0; i < nitems(final); i++)
-        if (final[i].status == response->status)
+        if (final[i].status == response->status &&
+            (response->status != 404 || kube_not_found(response)))
             return task_end(t, final[i].outcome, STR(""), err.text);
     t->facts.denied = response->status == 403;
     task_fail(t, err.text);

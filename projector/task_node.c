@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/kube/meta.h"
 #include "common/kube/status.h"
+#include "common/mem.h"
 #include "projector/ownership.h"
 #include "projector/render.h"
 #include "projector/task_kind.h"
@@ -150,7 +151,7 @@ key_in(const char *field)
     static const char *const prefixes[] = {".metadata.labels.",
                                            ".metadata.annotations."};
 
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+    for (size_t i = 0; i < nitems(prefixes); i++)
         if (strncmp(field, prefixes[i], strlen(prefixes[i])) == 0)
             return str_of(field + strlen(prefixes[i]));
     return str_of(field);

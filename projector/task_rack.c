@@ -87,7 +87,7 @@ looked(struct task *t, const struct kube_response *response)
     enum task_move move;
     struct err err;
 
-    if (response->status == 404)
+    if (kube_not_found(response))
         return task_fail(t, "it existed, and was gone when looked at");
     if (!task_accepted(response))
         return task_refused(t, response);
@@ -121,7 +121,8 @@ posted(struct task *t, const struct kube_response *response)
         return task_done(t, response);
     }
     if (exists_already(response)) {
-        task_send(t, "GET", &plain_rack, looked);
+        if (task_send(t, "GET", &plain_rack, looked) == TASK_END)
+            return TASK_END;
         t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
         return TASK_SEND;
     }

@@ -55,7 +55,7 @@ deleted(struct task *t, const struct kube_response *response)
     struct str version;
     struct err err;
 
-    if (response->status == 404)
+    if (kube_not_found(response))
         return end_gone(t);
     if (!task_accepted(response))
         return task_refused(t, response);
@@ -86,7 +86,7 @@ stripped(struct task *t, const struct kube_response *response)
     json_t *object;
     struct err err;
 
-    if (response->status == 404)
+    if (kube_not_found(response))
         return end_gone(t);
     if (!task_accepted(response))
         return task_refused(t, response);

@@ -35,6 +35,14 @@ message_name(uint16_t type)
 }
 
 uint32_t
+message_cap(uint16_t type)
+{
+    const struct row *row = find(type);
+
+    return row == NULL ? 0 : row->cap;
+}
+
+uint32_t
 message_receivers(uint16_t type)
 {
     const struct row *row = find(type);

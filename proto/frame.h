@@ -37,6 +37,9 @@ struct frame {
 /* The name of a type, "unknown" for a number without a row. */
 const char *message_name(uint16_t type);
 
+/* The largest body, in bytes; 0 without a row. */
+uint32_t message_cap(uint16_t type);
+
 /* The set of roles (R_...) that may get it; 0 without a row. */
 uint32_t message_receivers(uint16_t type);
 

@@ -187,7 +187,9 @@ get_slots(struct unpack *outer, struct object_rack *o, struct arena *arena)
         slots[i].index = unpack_int(&u);
         slots[i].gpus = unpack_int(&u);
         get_ref(&u, &slots[i].node, arena);
-        if (unpack_end(&u, NULL) != 0)
+        /* Its GPUs are added up with those of all others. */
+        if (unpack_end(&u, NULL) != 0 || slots[i].gpus < 0 ||
+            slots[i].gpus > INT32_MAX)
             outer->bad = true;
     }
     o->slots = slots;

@@ -23,7 +23,12 @@ enum {
 };
 
 /* Descriptors that the supervisor grants. */
-enum resource { RESOURCE_LEASE_PAGE, RESOURCE_LEASE_VIEW, RESOURCE_LISTENER };
+enum resource {
+    RESOURCE_LEASE_PAGE,
+    RESOURCE_LEASE_VIEW,
+    RESOURCE_LISTENER,
+    RESOURCE_COUNT
+};
 
 /* The name as in the topology; "supervisor" for ROLE_SUPERVISOR. */
 const char *role_name(enum role role);

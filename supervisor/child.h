@@ -66,9 +66,7 @@ struct child {
 
 /* Limits, in nanoseconds. */
 #define CHILD_START_LIMIT INT64_C(10000000000)
-#define CHILD_STOP_LIMIT                                                       \
-    INT64_C(1000000000) /* for a stop with nothing to do                       \
-                         */
+#define CHILD_STOP_LIMIT INT64_C(1000000000) /* a stop with nothing to do */
 #define CHILD_HEALTHY INT64_C(60000000000)
 #define CHILD_UNREADY_DEATHS 10
 

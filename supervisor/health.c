@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
 
@@ -62,9 +63,10 @@ health_died(struct health *health, enum role role, int64_t now)
     keep_text(report->reason, sizeof(report->reason), STR("restarting"));
 }
 
-int64_t
-health_fact(const struct health *health, enum role role, const char *name,
-            int64_t fallback)
+/* A fact of the last report, or fallback. */
+static int64_t
+fact(const struct health *health, enum role role, const char *name,
+     int64_t fallback)
 {
     const struct report *report = &health->reports[role];
 
@@ -84,10 +86,25 @@ fine(const struct report *report, int64_t now)
 bool
 health_synchronised(const struct health *health, int64_t now)
 {
-    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+    for (size_t i = 0; i < nitems(needed); i++)
         if (!fine(&health->reports[needed[i]], now))
             return false;
     return true;
+}
+
+int64_t
+health_due(const struct health *health, int64_t now)
+{
+    int64_t due = 0;
+
+    for (size_t i = 0; i < nitems(needed); i++) {
+        const struct report *report = &health->reports[needed[i]];
+        int64_t end = report->lost + HEALTH_GRACE;
+
+        if (!report->ok && fine(report, now) && (due == 0 || end < due))
+            due = end;
+    }
+    return due;
 }
 
 static const char *
@@ -99,7 +116,7 @@ why(const struct report *report)
 static bool
 elected(const struct health *health, struct err *reason)
 {
-    int64_t view = health_fact(health, ROLE_ELECTOR, "view", VIEW_STOPPED);
+    int64_t view = fact(health, ROLE_ELECTOR, "view", VIEW_STOPPED);
 
     if (view == VIEW_STANDBY)
         return true;
@@ -107,8 +124,8 @@ elected(const struct health *health, struct err *reason)
         err_set(reason, "elector: %s", why(&health->reports[ROLE_ELECTOR]));
         return false;
     }
-    if (health_fact(health, ROLE_PLACER, "term", 0) ==
-        health_fact(health, ROLE_ELECTOR, "term", -1))
+    if (fact(health, ROLE_PLACER, "term", 0) ==
+        fact(health, ROLE_ELECTOR, "term", -1))
         return true;
     err_set(reason, "placer: no plan in the new term yet");
     return false;
@@ -121,7 +138,7 @@ health_ready(const struct health *health, int64_t now, struct err *reason)
         err_set(reason, "stopping");
         return false;
     }
-    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+    for (size_t i = 0; i < nitems(needed); i++) {
         if (fine(&health->reports[needed[i]], now))
             continue;
         err_set(reason, "%s: %s", role_name(needed[i]),

@@ -31,7 +31,7 @@ struct fact {
 
 struct report {
     bool ok;
-    char reason[256]; /* why it is not ok */
+    char reason[512]; /* why it is not ok */
     struct fact facts[HEALTH_FACTS];
     unsigned count;
     int64_t lost; /* it was ok until then and is not again; 0 otherwise */
@@ -52,15 +52,15 @@ int health_report(struct health *health, enum role role,
 /* The worker died at now; what it said last stands for the grace. */
 void health_died(struct health *health, enum role role, int64_t now);
 
-/* A fact of the last report, or fallback. */
-int64_t health_fact(const struct health *health, enum role role,
-                    const char *name, int64_t fallback);
-
 /* Informer and placer are synchronised: the elector may contend. */
 bool health_synchronised(const struct health *health, int64_t now);
 
 /* Whether this replica is ready; if not, reason says what it waits for. */
 bool health_ready(const struct health *health, int64_t now, struct err *reason);
+
+/* When the first of the graces that run at now is over, which may change the
+ * answers above without any report; 0: none runs. */
+int64_t health_due(const struct health *health, int64_t now);
 
 /* The body of READINESS. */
 void health_pack(struct buf *out, const struct health *health, int64_t now);

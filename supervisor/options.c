@@ -42,6 +42,7 @@ static const struct row {
 struct options {
     const char *values[COUNT];
     bool given[COUNT];
+    bool by_environment[COUNT];
 };
 
 static size_t
@@ -207,12 +208,16 @@ check_each(const struct options *options, struct err *err)
     for (size_t i = 0; i < COUNT; i++) {
         struct err why;
 
-        /* The two limits without a default are off unless given. */
+        /* What has no default is off, or filled in later, unless given. */
         if (!options->given[i] && options->values[i][0] == '\0')
             continue;
-        if (checks[rows[i].check](options->values[i], &why) != 0)
-            return err_set(err, "--%s \"%s\": %s", rows[i].name,
+        if (checks[rows[i].check](options->values[i], &why) == 0)
+            continue;
+        if (options->by_environment[i])
+            return err_set(err, "$%s \"%s\": %s", rows[i].environment,
                            options->values[i], why.text);
+        return err_set(err, "--%s \"%s\": %s", rows[i].name, options->values[i],
+                       why.text);
     }
     return 0;
 }
@@ -260,6 +265,7 @@ fill_from_environment(struct options *options)
             rows[i].environment == NULL ? NULL : getenv(rows[i].environment);
 
         options->given[i] = value != NULL && *value != '\0';
+        options->by_environment[i] = options->given[i];
         options->values[i] = options->given[i] ? value : rows[i].fallback;
     }
     if (!options->given[namespace])
@@ -287,9 +293,11 @@ show_help(void)
             printf("\n      $%s", rows[i].environment);
         printf("\n");
     }
-    printf("  --help, --version\n\nTimes are written like 15s, 100ms or 1m30s. "
-           "Exit status: 0 after a stop by\nSIGTERM or SIGINT, 1 when it "
-           "could not start or could not go on.\n");
+    printf(
+        "  -h, --help\n      this text\n  --version\n      version and build\n"
+        "\nTimes are written like 15s, 100ms or 1m30s. "
+        "Exit status: 0 after a stop by\nSIGTERM or SIGINT, 1 when it "
+        "could not start or could not go on.\n");
 }
 
 enum { SHOW_HELP = COUNT, SHOW_VERSION, LONG_COUNT };
@@ -316,14 +324,14 @@ read_flags(struct options *options, int argc, char **argv, struct err *err)
     make_long_options(longs);
     opterr = 0;
     optind = 1;
-    while ((c = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
         if (c == ':' || c == '?') {
             err_set(err, "%s %s (see control-plane --help)",
                     c == ':' ? "a value is missing after" : "unknown option",
                     argv[optind - 1]);
             return OPTIONS_BAD;
         }
-        if (c == SHOW_HELP + 256) {
+        if (c == SHOW_HELP + 256 || c == 'h') {
             show_help();
             return OPTIONS_SHOWN;
         }
@@ -334,6 +342,7 @@ read_flags(struct options *options, int argc, char **argv, struct err *err)
         }
         options->values[c - 256] = optarg;
         options->given[c - 256] = true;
+        options->by_environment[c - 256] = false;
     }
     if (optind == argc)
         return OPTIONS_OK;

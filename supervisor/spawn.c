@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-
-#define CONTROL_FD 3
+#include "common/worker.h"
 
 int
 spawn_pair(int ends[2], struct err *err)
@@ -66,12 +65,12 @@ become(const char *path, const char *name, int control)
     /* A group of its own: a terminal's ^C, or a TERM for the group, is the
      * supervisor's to act on, and it stops the workers in their turns. */
     setpgid(0, 0);
-    if (control == CONTROL_FD)
+    if (control == WORKER_CONTROL_FD)
         fcntl(control, F_SETFD, 0);
     else
-        dup2(control, CONTROL_FD);
+        dup2(control, WORKER_CONTROL_FD);
     /* Whoever started us may have left some open. */
-    close_range(CONTROL_FD + 1, ~0u, 0);
+    close_range(WORKER_CONTROL_FD + 1, ~0u, 0);
     execl(path, name, (char *)NULL);
     _exit(127);
 }

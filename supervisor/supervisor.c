@@ -24,7 +24,6 @@
 #include "supervisor/options.h"
 #include "supervisor/spawn.h"
 
-#define RESOURCES (RESOURCE_LISTENER + 1)
 #define SIGNALS 3
 #define SAME_ORDER CLOCK_SECOND
 
@@ -63,6 +62,8 @@ struct process {
     struct event *timer; /* for child.due or child.limit */
     struct chan *control;
     pid_t pid;           /* 0: none */
+    pid_t dead;          /* the last one that ended */
+    char cause[64];      /* how it ended */
     uint64_t generation; /* of the last start */
 };
 
@@ -75,8 +76,7 @@ struct supervisor {
     struct health health;
     struct buf readiness; /* body of the last READINESS */
     char *identity;
-    int resources[RESOURCES];
-    uint64_t link_generation;
+    int resources[RESOURCE_COUNT];
     uint64_t term; /* the running term; 0: none */
     bool contending;
     unsigned turn; /* of the stop; 0: not stopping */
@@ -122,15 +122,12 @@ broadcast(struct supervisor *sup, uint16_t type, struct str body)
     }
 }
 
+/* The body of TERM_BEGAN. */
 static void
-send_term(struct chan *to, uint64_t term)
+pack_term(struct buf *out, uint64_t term)
 {
-    struct buf body = {0};
-
-    pack_array(&body, 1);
-    pack_int(&body, (int64_t)term);
-    chan_send(to, MSG_TERM_BEGAN, 0, buf_str(&body));
-    buf_fini(&body);
+    pack_array(out, 1);
+    pack_int(out, (int64_t)term);
 }
 
 /* To whoever reads; the others get the newest once they do (on_room). */
@@ -145,11 +142,23 @@ tell_readiness(struct supervisor *sup)
     }
 }
 
-/* Readiness and what hangs on it: told to web when it changed. */
+/* The next review by time alone: when a grace runs out. */
+static void
+arm_grace(struct supervisor *sup, int64_t now)
+{
+    int64_t due = health_due(&sup->health, now);
+    struct timeval tv = {.tv_sec = (due - now) / CLOCK_SECOND + 1};
+
+    if (due == 0)
+        event_del(sup->grace);
+    else
+        event_add(sup->grace, &tv);
+}
+
+/* Readiness and what hangs on it: told to whoever hears it when it changed. */
 static void
 review(struct supervisor *sup)
 {
-    struct timeval grace = {.tv_sec = HEALTH_GRACE / CLOCK_SECOND + 1};
     int64_t now = clock_now();
     struct buf body = {0};
     struct err reason = {""};
@@ -173,7 +182,7 @@ review(struct supervisor *sup)
     sup->readiness = body;
     if (news)
         tell_readiness(sup);
-    event_add(sup->grace, &grace);
+    arm_grace(sup, now);
 }
 
 static int
@@ -289,17 +298,15 @@ static int
 on_term_began(struct process *p, struct message *m, struct err *err)
 {
     struct unpack u = unpack_fields(m->body);
-    struct supervisor *sup = p->sup;
+    int64_t term = unpack_int(&u);
+    struct buf body = {0};
 
-    sup->term = (uint64_t)unpack_int(&u);
     if (unpack_end(&u, err) != 0)
         return -1;
-    for (size_t i = 0; i < nitems(workers); i++) {
-        struct process *to = &sup->processes[i];
-
-        if (is_wired(to) && hears(to, MSG_TERM_BEGAN))
-            send_term(to->control, sup->term);
-    }
+    p->sup->term = (uint64_t)term;
+    pack_term(&body, p->sup->term);
+    broadcast(p->sup, MSG_TERM_BEGAN, buf_str(&body));
+    buf_fini(&body);
     return 0;
 }
 
@@ -406,6 +413,21 @@ send_config(struct process *p)
     buf_fini(&body);
 }
 
+/* A worker that cannot be given its descriptors cannot work: it is started
+ * anew, later. */
+static void
+send_fd(struct process *p, uint16_t type, struct str body, int fd)
+{
+    struct err err;
+
+    if (chan_send_fd(p->control, type, body, fd, &err) == 0)
+        return;
+    log_error("worker cannot be wired", F_STR("error", err.text),
+              F_STR("worker", p->row->name),
+              F_INT("generation", p->generation));
+    step(p, CHILD_CUT);
+}
+
 static void
 send_grants(struct process *p)
 {
@@ -416,8 +438,8 @@ send_grants(struct process *p)
             continue;
         pack_array(&body, 1);
         pack_int(&body, grants[i].resource);
-        chan_send_fd(p->control, MSG_GRANTED, buf_str(&body),
-                     p->sup->resources[grants[i].resource]);
+        send_fd(p, MSG_GRANTED, buf_str(&body),
+                p->sup->resources[grants[i].resource]);
         buf_fini(&body);
     }
 }
@@ -430,7 +452,7 @@ send_link(struct process *to, const struct process *peer, int fd)
     pack_array(&body, 2);
     pack_int(&body, peer->row->role);
     pack_int(&body, (int64_t)peer->generation);
-    chan_send_fd(to->control, MSG_LINKED, buf_str(&body), fd);
+    send_fd(to, MSG_LINKED, buf_str(&body), fd);
     buf_fini(&body);
 }
 
@@ -470,10 +492,14 @@ send_links(struct process *p)
 static void
 send_standing(struct process *p)
 {
-    struct supervisor *sup = p->sup;
+    const struct supervisor *sup = p->sup;
+    struct buf body = {0};
 
-    if (sup->term != 0 && hears(p, MSG_TERM_BEGAN))
-        send_term(p->control, sup->term);
+    if (sup->term != 0 && hears(p, MSG_TERM_BEGAN)) {
+        pack_term(&body, sup->term);
+        chan_send(p->control, MSG_TERM_BEGAN, 0, buf_str(&body));
+        buf_fini(&body);
+    }
     if (sup->contending && hears(p, MSG_CONTEND))
         chan_send(p->control, MSG_CONTEND, 0, STR(""));
     if (hears(p, MSG_READINESS))
@@ -515,6 +541,17 @@ do_kill(struct process *p)
 static void
 do_restart(struct process *p)
 {
+    int64_t wait = (p->child.due - clock_now()) / CLOCK_MS;
+
+    log_write(p->sup->health.stopping ? LOG_DEBUG : LOG_WARN, "worker died",
+              (const struct log_field[]){
+                  F_STR("cause", p->cause),
+                  F_INT("pid", p->dead),
+                  F_INT("nextStartMilliseconds", wait > 0 ? wait : 0),
+                  F_STR("worker", p->row->name),
+                  F_INT("generation", p->generation),
+                  {0},
+              });
     health_died(&p->sup->health, p->row->role, clock_now());
     review(p->sup);
 }
@@ -522,10 +559,11 @@ do_restart(struct process *p)
 static void
 do_give_up(struct process *p)
 {
-    err_set(p->sup->err,
-            "%s died %d times without getting ready; its last lines in the "
-            "log say why",
-            p->row->name, CHILD_UNREADY_DEATHS);
+    if (p->sup->status == 0)
+        err_set(p->sup->err,
+                "%s died %d times without getting ready; its last lines in the "
+                "log say why",
+                p->row->name, CHILD_UNREADY_DEATHS);
     p->sup->status = 1;
     begin_stop(p->sup);
 }
@@ -554,6 +592,9 @@ next_turn(struct supervisor *sup)
 static void
 do_finish(struct process *p)
 {
+    log_debug("worker ended", F_STR("cause", p->cause),
+              F_STR("worker", p->row->name),
+              F_INT("generation", p->generation));
     next_turn(p->sup);
 }
 
@@ -652,24 +693,13 @@ tell_cause(int status, char *text, size_t size)
 static void
 on_exit_of(struct process *p, int status)
 {
-    char cause[64];
-
-    tell_cause(status, cause, sizeof(cause));
-    if (p->child.state == CHILD_STOPPING)
-        log_debug("worker ended", F_STR("cause", cause),
-                  F_STR("worker", p->row->name),
-                  F_INT("generation", p->generation));
-    else
-        log_warn("worker died", F_STR("cause", cause), F_INT("pid", p->pid),
-                 F_STR("worker", p->row->name),
-                 F_INT("generation", p->generation));
+    tell_cause(status, p->cause, sizeof(p->cause));
+    p->dead = p->pid;
     p->pid = 0;
     /* What it sent before it died still counts, and is read first; then comes
-     * the end of its link, unless it left that to another process. */
+     * the end of its link. */
     if (p->control != NULL)
         chan_drain(p->control);
-    chan_free(p->control);
-    p->control = NULL;
     step(p, CHILD_EXIT);
 }
 
@@ -792,7 +822,7 @@ release(struct supervisor *sup)
         if (sup->signals[i] != NULL)
             event_free(sup->signals[i]);
     event_free(sup->grace);
-    for (size_t i = 0; i < RESOURCES; i++)
+    for (size_t i = 0; i < RESOURCE_COUNT; i++)
         if (sup->resources[i] > 0)
             close(sup->resources[i]);
     buf_fini(&sup->readiness);

@@ -172,7 +172,7 @@ note_failure(struct kube_auth *auth, enum secret which, const struct err *err)
 {
     if (!auth->failing[which])
         log_warn("credentials cannot be read again, the last ones are kept",
-                 F_STR("err", err->text));
+                 F_STR("error", err->text));
     auth->failing[which] = true;
 }
 

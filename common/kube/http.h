@@ -31,6 +31,9 @@ struct kube_config;
  */
 struct kube_client;
 
+/* No server makes us wait longer than so, in seconds. */
+#define KUBE_RETRY_AFTER_MAX 3600
+
 /* A request under way; a cookie for kube_cancel. */
 struct kube_call;
 

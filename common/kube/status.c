@@ -11,8 +11,7 @@
 #include "common/kube/protobuf.h"
 #include "common/mem.h"
 
-#define RETRY_AFTER_MAX 3600 /* seconds */
-#define LINE_MAX_BYTES 256   /* of a message that is no Status */
+#define LINE_MAX_BYTES 256 /* of a message that is no Status */
 /* What was tried, and the server's message, in a line about an answer. */
 #define WHAT_MAX 180
 #define MESSAGE_MAX 240
@@ -35,7 +34,7 @@ bounded_wait(int64_t seconds)
 {
     if (seconds < 0)
         return 0;
-    return (seconds > RETRY_AFTER_MAX ? RETRY_AFTER_MAX : seconds) *
+    return (seconds > KUBE_RETRY_AFTER_MAX ? KUBE_RETRY_AFTER_MAX : seconds) *
            CLOCK_SECOND;
 }
 
@@ -191,6 +190,20 @@ kube_status_read(struct kube_status *status,
         status->code = response->status;
     if (response->retry_after > status->retry_after)
         status->retry_after = response->retry_after;
+}
+
+bool
+kube_not_found(const struct kube_response *response)
+{
+    struct kube_status status;
+    bool yes;
+
+    if (response->status != 404)
+        return false;
+    kube_status_read(&status, response);
+    yes = strcmp(status.reason, "NotFound") == 0;
+    kube_status_fini(&status);
+    return yes;
 }
 
 void

@@ -55,6 +55,10 @@ int kube_status_protobuf(struct kube_status *status, struct str wire,
 void kube_status_read(struct kube_status *status,
                       const struct kube_response *response);
 
+/* The API server itself says that there is no such object: not a proxy before
+ * it, nor a server that does not know the resource. */
+bool kube_not_found(const struct kube_response *response);
+
 /* Frees what status holds; an empty (zeroed) one is fine. */
 void kube_status_fini(struct kube_status *status);
 

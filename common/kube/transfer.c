@@ -17,7 +17,6 @@
 #define USER_AGENT "mokka/control-plane"
 #define CONNECT_TIMEOUT_MS 5000L
 #define MAX_BODY ((size_t)8 << 20)
-#define RETRY_AFTER_MAX 3600 /* seconds */
 
 /* A peer that is gone: probes after 15 s of silence, and unanswered bytes or
  * probes for 30 s end the connection. */
@@ -88,8 +87,8 @@ fill_head(const struct kube_transfer *transfer, struct kube_response *response)
 
     curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_TYPE, &type);
     curl_easy_getinfo(transfer->easy, CURLINFO_RETRY_AFTER, &wait);
-    if (wait > RETRY_AFTER_MAX)
-        wait = RETRY_AFTER_MAX;
+    if (wait > KUBE_RETRY_AFTER_MAX)
+        wait = KUBE_RETRY_AFTER_MAX;
     *response = (struct kube_response){
         .status = status_of(transfer),
         .content_type = type == NULL ? "" : type,

@@ -18,8 +18,7 @@
  *  - It holds for the duration that its holder wrote, not for ours.  Nonsense
  *    in that field (none, below 1, above an hour) counts as our own.
  *  - Our own term holds until the moment before the last successful renewal was
- *    sent, plus the renew deadline.  That moment ends it, whatever is under
- * way.
+ *    sent, plus the renew deadline.  Then it ends, whatever is under way.
  *  - A conflict is information: read again, and if the holder is another, the
  *    term is over.  So is it when the Lease has been deleted.
  *  - acquireTime and leaseTransitions change when the holder changes, only.
@@ -61,7 +60,8 @@ enum election_verb {
     ELECTION_CREATE,   /* with record */
     ELECTION_UPDATE,   /* with record, of the version that was read last */
     ELECTION_CANCEL,   /* end the request under way, no answer is expected */
-    ELECTION_WAIT,     /* election_wake is due at time; replaces the last one */
+    ELECTION_WAIT,     /* election_wake is due at time (INT64_MAX: never), and
+                          no longer when the last one said */
     ELECTION_FINISHED, /* after a stop: all is done (reason: or given up) */
 };
 

@@ -146,6 +146,8 @@ do_ended(struct elector *el, const struct election_action *action)
 static void
 do_observed(struct elector *el, const struct election_action *action)
 {
+    if (str_is(str_of(action->record.holder), el->config.identity))
+        return; /* that it leads itself is said by itself */
     log_info("observed a leader", F_STR("identity", el->config.identity),
              F_STR("lease", el->lease), F_STR("leader", action->record.holder));
 }
@@ -183,8 +185,9 @@ do_wait(struct elector *el, const struct election_action *action)
 static void
 do_finished(struct elector *el, const struct election_action *action)
 {
+    (void)action;
     log_info("left the election", F_STR("identity", el->config.identity),
-             F_STR("lease", el->lease), F_STR("reason", action->reason));
+             F_STR("lease", el->lease));
     worker_bye(el->worker);
 }
 
@@ -321,9 +324,9 @@ granted(void *state, enum resource resource, int fd, struct err *err)
     if (resource == RESOURCE_LEASE_PAGE && el->page == NULL)
         el->page = lease_page_map(fd, true, err);
     else
-        err_set(err, "descriptor %d was not asked for", (int)resource);
+        err_set(err, "resource %d was not asked for", (int)resource);
     close(fd);
-    return el->page == NULL ? -1 : 0;
+    return resource == RESOURCE_LEASE_PAGE && el->page != NULL ? 0 : -1;
 }
 
 static int

@@ -36,8 +36,8 @@ struct http *http_new(struct event_base *base, int fd,
 void http_free(struct http *http);
 
 /* Stops accepting and closes idle connections at once; requests that have begun
- * are answered within limit (nanoseconds), then stopped is called, from the
+ * are answered within patience (nanoseconds), then stopped is called, from the
  * loop.  Does nothing the second time. */
-void http_stop(struct http *http, int64_t limit);
+void http_stop(struct http *http, int64_t patience);
 
 #endif

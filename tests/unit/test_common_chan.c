@@ -242,15 +242,21 @@ test_a_descriptor_travels_with_its_frame(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(pipe(pipes[i]), 0);
     chan_send(f->supervisor.chan, MSG_CONTEND, 1, STR(""));
-    chan_send_fd(f->supervisor.chan, MSG_GRANTED, buf_str(&body), pipes[0][0]);
+    assert_int_equal(chan_send_fd(f->supervisor.chan, MSG_GRANTED,
+                                  buf_str(&body), pipes[0][0], NULL),
+                     0);
     chan_send(f->supervisor.chan, MSG_CONTEND, 2, STR(""));
-    chan_send_fd(f->supervisor.chan, MSG_GRANTED, buf_str(&body), pipes[1][0]);
+    assert_int_equal(chan_send_fd(f->supervisor.chan, MSG_GRANTED,
+                                  buf_str(&body), pipes[1][0], NULL),
+                     0);
     f->elector.leave_fd = true; /* those it does not take are closed */
     settle(f);
     assert_log(&f->elector, "CONTEND(1) GRANTED(0) CONTEND(2) GRANTED(0) ");
     assert_int_equal(f->elector.fd, -1);
     f->elector.leave_fd = false;
-    chan_send_fd(f->supervisor.chan, MSG_GRANTED, buf_str(&body), pipes[2][0]);
+    assert_int_equal(chan_send_fd(f->supervisor.chan, MSG_GRANTED,
+                                  buf_str(&body), pipes[2][0], NULL),
+                     0);
     settle(f);
     fstat(pipes[2][0], &sent);
     assert_int_equal(fstat(f->elector.fd, &got), 0);
@@ -274,16 +280,18 @@ test_no_descriptor_leaks_when_nobody_takes_it(void **state)
     pack_int(&body, RESOURCE_LEASE_PAGE);
     f->elector.leave_fd = true;
     for (int i = 0; i < 100; i++) {
-        chan_send_fd(f->supervisor.chan, MSG_GRANTED, buf_str(&body),
-                     STDIN_FILENO);
+        assert_int_equal(chan_send_fd(f->supervisor.chan, MSG_GRANTED,
+                                      buf_str(&body), STDIN_FILENO, NULL),
+                         0);
         settle(f);
     }
     assert_int_equal(f->elector.messages, 100);
     assert_int_equal(open_descriptors(), before);
     /* Not sent, not received, not claimed: freed with the chan. */
     for (int i = 0; i < 5; i++)
-        chan_send_fd(f->supervisor.chan, MSG_GRANTED, buf_str(&body),
-                     STDIN_FILENO);
+        assert_int_equal(chan_send_fd(f->supervisor.chan, MSG_GRANTED,
+                                      buf_str(&body), STDIN_FILENO, NULL),
+                         0);
     chan_free(f->supervisor.chan);
     chan_free(f->elector.chan);
     f->supervisor.chan = f->elector.chan = NULL;

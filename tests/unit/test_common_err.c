@@ -72,10 +72,32 @@ test_a_long_text_is_cut_at_its_end(void **state)
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
+static void
+test_cut_text_ends_with_a_whole_character(void **state)
+{
+    struct err err;
+    char longer[2000];
+
+    (void)state;
+    for (size_t shift = 0; shift < 3; shift++) {
+        size_t n;
+
+        memset(longer, 'x', shift);
+        for (n = shift; n + 3 < sizeof(longer); n += 3)
+            memcpy(longer + n, "\342\202\254", 3);
+        longer[n] = '\0';
+        err_set(&err, "%s", longer);
+        assert_int_equal((strlen(err.text) - shift) % 3, 0);
+        err_prefix(&err, "y");
+        assert_int_equal((strlen(err.text) - shift) % 3, 0);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cut_text_ends_with_a_whole_character),
         cmocka_unit_test(test_set_formats_and_returns_failure),
         cmocka_unit_test(test_errno_is_explained_after_the_text),
         cmocka_unit_test(test_prefixes_pile_up_from_inside_out),

@@ -322,9 +322,9 @@ deleting_a_rack(void **state)
         {"5", {{READ, 200, EMPTY("5")}, {DELETE, 202, OBJECT}}, DONE("9")},
         /* Ours was the last one. */
         {"5",
-         {{READ, 200, STANDING}, {PUT, 200, OBJECT}, {DELETE, 404, ""}},
+         {{READ, 200, STANDING}, {PUT, 200, OBJECT}, {DELETE, 404, STATUS("NotFound", "")}},
          DONE("10")},
-        {"5", {{READ, 200, STANDING}, {PUT, 404, ""}}, DONE("6")},
+        {"5", {{READ, 200, STANDING}, {PUT, 404, STATUS("NotFound", "")}}, DONE("6")},
         /* Not what its author saw. */
         {"4",
          {{READ, 200, STANDING}},
@@ -380,7 +380,7 @@ editing_finalizers(void **state)
         {true, {{READ, 200, "junk"}}, FAILS},
         {true, {{READ, 200, "{}"}}, ENDS(GONE)},
         {true, {{READ, 0, ""}}, FAILS},
-        {true, {{READ, 200, LIVE("")}, {PUT, 404, ""}}, ENDS(GONE)},
+        {true, {{READ, 200, LIVE("")}, {PUT, 404, STATUS("NotFound", "")}}, ENDS(GONE)},
         {true, {{READ, 200, LIVE("")}, {PUT, 422, ""}}, ENDS(INVALID)},
         {true, {{READ, 200, LIVE("")}, {PUT, 0, ""}}, FAILS},
         /* Another writer: read again, five times at most. */
@@ -445,7 +445,7 @@ writing_statuses(void **state)
         {ACTION_RACK_STATUS,
          {{"GET " RACKS "/r", 200, OWNED("a", "b", "c")}},
          ENDS(GONE)},
-        {ACTION_RACK_STATUS, {{"GET " RACKS "/r", 404, ""}}, ENDS(GONE)},
+        {ACTION_RACK_STATUS, {{"GET " RACKS "/r", 404, STATUS("NotFound", "")}}, ENDS(GONE)},
         {ACTION_RACK_STATUS,
          {{"GET " RACKS "/r", 200, LIVE("")},
           {"PUT " RACKS "/r/status", 422, ""}},
@@ -720,6 +720,7 @@ refused_applies(void **state)
          ENDS(INVALID),
          NULL},
         {{{PATCH, 404, STATUS("NotFound", "")}}, ENDS(GONE), NULL},
+        {{{PATCH, 404, "404 page not found"}}, FAILS, NULL},
         {{{PATCH, 200, "{}"}}, FAILS, NULL},
         {{{PATCH, 403, ""}}, FAILS, NULL},
         {{{PATCH, 429, ""}}, FAILS, NULL},

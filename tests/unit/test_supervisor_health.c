@@ -144,6 +144,23 @@ test_repeated_deaths_do_not_renew_the_grace(void **state)
 }
 
 static void
+test_the_end_of_a_grace_is_told_in_advance(void **state)
+{
+    struct health h = {0};
+
+    (void)state;
+    assert_true(health_due(&h, 1) == 0); /* nobody was fine yet */
+    synchronise(&h);
+    assert_true(health_due(&h, 1) == 0);
+    health_died(&h, ROLE_PLACER, 2000);
+    health_died(&h, ROLE_INFORMER, 1000);
+    assert_true(health_due(&h, 2000) == 1000 + HEALTH_GRACE);
+    tell(&h, ROLE_INFORMER, true, "", NULL, 0, NULL, 0);
+    assert_true(health_due(&h, 3000) == 2000 + HEALTH_GRACE);
+    assert_true(health_due(&h, 2000 + HEALTH_GRACE) == 0); /* it is over */
+}
+
+static void
 test_death_of_elector_and_projector_changes_nothing(void **state)
 {
     struct health h = {0};
@@ -193,6 +210,7 @@ main(void)
         cmocka_unit_test(
             test_death_of_informer_keeps_readiness_for_ten_seconds),
         cmocka_unit_test(test_repeated_deaths_do_not_renew_the_grace),
+        cmocka_unit_test(test_the_end_of_a_grace_is_told_in_advance),
         cmocka_unit_test(test_death_of_elector_and_projector_changes_nothing),
         cmocka_unit_test(test_stopping_is_not_ready),
         cmocka_unit_test(test_report_of_wrong_shape_is_refused),
