@@ -56,6 +56,18 @@ is_line_separator(const unsigned char *s, size_t len)
     return len == 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] & 0xfe) == 0xa8;
 }
 
+/* How many bytes from the start stand for themselves: most texts do, whole. */
+static size_t
+plain(const unsigned char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && s[i] >= 0x20 && s[i] < 0x80 && s[i] != '"' &&
+           s[i] != '\\' && s[i] != '<' && s[i] != '>' && s[i] != '&')
+        i++;
+    return i;
+}
+
 void
 json_text_string(struct buf *out, struct str text)
 {
@@ -66,6 +78,11 @@ json_text_string(struct buf *out, struct str text)
     for (size_t i = 0, len; i < text.n; i += len == 0 ? 1 : len) {
         const char *escaped = NULL;
 
+        len = plain(s + i, text.n - i);
+        if (len > 0) {
+            buf_add(out, s + i, len);
+            continue;
+        }
         len = sequence(s + i, text.n - i);
         if (len == 0)
             escaped = "\\ufffd";

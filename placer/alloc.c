@@ -78,7 +78,7 @@ alloc_reset(struct alloc *a, const struct place_group *groups,
     a->groups = mem_zalloc(count * sizeof(*a->groups));
     a->group_count = count;
     a->inventory_count = inventory_count;
-    a->conflicts = mem_zalloc(inventory_count * sizeof(*a->conflicts));
+    a->conflicts = mem_zalloc((inventory_count + 1) * sizeof(*a->conflicts));
     a->requested = mem_zalloc(inventory_count * sizeof(*a->requested));
     for (size_t i = 0; i < count; i++) {
         struct alloc_group *g = &a->groups[i];

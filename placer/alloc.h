@@ -83,7 +83,8 @@ struct alloc_rack {
 struct alloc {
     struct alloc_group *groups; /* sorted by key */
     size_t group_count;
-    size_t *conflicts; /* by inventory: Nodes in conflict that name it */
+    size_t *conflicts; /* by inventory: Nodes in conflict that name it; one
+                        * more for those that are no more */
     size_t *requested; /* by inventory: Nodes that some group of it matches */
     size_t inventory_count;
     struct map nodes;     /* struct alloc_node by uid */
@@ -105,7 +106,8 @@ void alloc_fini(struct alloc *a);
 /* A Node of the feed comes. Two with one uid: the later is not taken, false. */
 bool alloc_node_put(struct alloc *a, const struct place_node *node);
 
-/* It changed in nothing that matters here: no selector is asked. */
+/* It changed in nothing that matters here: no selector is asked. To be called
+ * while the record that was put is still there. */
 void alloc_node_renew(struct alloc *a, const struct place_node *node);
 
 /* It goes, if it is in under that name. */
@@ -113,7 +115,7 @@ void alloc_node_take(struct alloc *a, struct object_ref node);
 
 /* A rack's bindings come (none of that name may be in), or go. inventory is the
  * number of the inventory that all of them name, whether or not it has groups
- * here. */
+ * here; inventory_count if it is none of those. */
 void alloc_rack_put(struct alloc *a, const char *name, size_t inventory,
                     const struct place_binding *bindings, size_t count);
 void alloc_rack_take(struct alloc *a, const char *name);

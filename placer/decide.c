@@ -46,6 +46,23 @@ want_finalizer(struct placer *p, const struct world_inventory *v, bool present)
     want(p, ACTION_INVENTORY_FINALIZER, &i.target, MSG_FINALIZER, &body);
 }
 
+/* Is there a rack of it, or may there be one? */
+static bool
+has_racks(const struct placer *p, const struct plan_inventory *v)
+{
+    const struct object_ref own = plan_ref(v);
+    const struct placer_assumed *a;
+    size_t pos = 0;
+
+    if (v->racks > 0)
+        return true;
+    while ((a = map_next(&p->assumed, &pos)) != NULL)
+        if (str_eq(a->inventory.name, own.name) &&
+            str_eq(a->inventory.uid, own.uid))
+            return true;
+    return false;
+}
+
 /* The finalizer comes before the first rack and goes after the last one. */
 static void
 decide_inventory(struct placer *p, const struct plan_inventory *v)
@@ -56,7 +73,7 @@ decide_inventory(struct placer *p, const struct plan_inventory *v)
     if (!deleting && !has && v->accepted &&
         v->verdict.decision == ADMIT_ACCEPTED)
         want_finalizer(p, v->world, true);
-    else if (deleting && has && v->racks == 0)
+    else if (deleting && has && !has_racks(p, v))
         want_finalizer(p, v->world, false);
     else
         wish_drop(&p->wishes, ACTION_INVENTORY_FINALIZER,
@@ -85,6 +102,17 @@ tell_conflict(const struct world_node *n, const struct object_rack *rack,
     free(text);
 }
 
+/* May something that was asked of a Node still change it, or has, unseen? */
+static bool
+is_stirring(const struct placer *p, const struct world_node *n)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, n->o.meta.name);
+
+    return w.state == WISH_OPEN || w.state == WISH_LOST ||
+           (w.state == WISH_DONE &&
+            version_cmp(n->o.meta.version, str_of(w.version)) < 0);
+}
+
 /* A durable binding that stays: its projection stands, or is applied. */
 static void
 decide_projection(struct placer *p, const struct object_rack *rack,
@@ -104,9 +132,10 @@ decide_projection(struct placer *p, const struct object_rack *rack,
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
         break;
     case PROJECT_CONFLICT:
-        if (wish_look(&p->wishes, ACTION_NODE, n->o.meta.name).state !=
-            WISH_OPEN)
-            tell_conflict(n, rack, keys);
+        /* What is on its way cannot be called back: its end is awaited. */
+        if (is_stirring(p, n))
+            break;
+        tell_conflict(n, rack, keys);
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
         break;
     case PROJECT_MISSING:
@@ -124,40 +153,65 @@ decide_projection(struct placer *p, const struct object_rack *rack,
     arena_fini(&arena);
 }
 
-/* A binding that is given up: true once nothing of it is on its Node. What the
- * feed does not show is looked up by the projector. */
+/* Wants the binding's projection off its Node, which n is, or NULL if the feed
+ * does not show it: the projector finds it. False: it could not be said. */
+static bool
+want_release(struct placer *p, const struct object_slot *slot,
+             const struct world_node *n)
+{
+    struct intent_node i = {
+        .target = {slot->node.name, slot->node.uid, STR("")},
+        .release = true,
+    };
+    struct buf body = {0};
+
+    if (n != NULL)
+        i.target.version = n->o.meta.version;
+    intent_node_pack(&body, &i);
+    return want(p, ACTION_NODE, &i.target, MSG_NODE_APPLY, &body);
+}
+
+/* A Node that the feed does not show is clean when the projector has said so.
+ */
+static bool
+is_clean_unseen(struct placer *p, const struct object_slot *slot)
+{
+    struct wish w;
+
+    if (!want_release(p, slot, NULL))
+        return false;
+    w = wish_look(&p->wishes, ACTION_NODE, slot->node.name);
+    return w.state == WISH_DONE ||
+           (w.state == WISH_REFUSED && w.outcome == OUTCOME_GONE);
+}
+
+/* A binding that is given up: true once nothing of it is on its Node, nor will
+ * be. */
 static bool
 is_clean(struct placer *p, const struct object_rack *rack,
          const struct object_slot *slot)
 {
     const struct world_node *named = world_node(&p->world, slot->node.name.s);
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
-    struct intent_node i = {
-        .target = {slot->node.name, slot->node.uid, STR("")},
-        .release = true,
-    };
     struct arena arena = {0};
     struct projection binding;
-    struct buf body = {0};
-    struct wish w;
+    bool carries, stirs;
 
-    if (named != NULL && n == NULL)
+    if (named == NULL)
+        return is_clean_unseen(p, slot);
+    if (n == NULL)
         return true; /* another instance has the name: ours is gone */
     binding = project_wanted(rack, slot, &arena);
-    if (n != NULL && !project_names(&n->o, &binding)) {
-        arena_fini(&arena);
-        return true;
-    }
-    if (n != NULL)
-        i.target.version = n->o.meta.version;
-    i.clique = str_of(binding.clique);
-    i.annotation = binding.annotation;
-    intent_node_pack(&body, &i);
-    want(p, ACTION_NODE, &i.target, MSG_NODE_APPLY, &body);
+    carries = project_names(&n->o, &binding) ||
+              (n->o.annotation.n == 0 && n->o.ours != 0);
+    stirs = is_stirring(p, n);
     arena_fini(&arena);
-    w = wish_look(&p->wishes, ACTION_NODE, slot->node.name);
-    return n == NULL && (w.state == WISH_DONE || (w.state == WISH_REFUSED &&
-                                                  w.outcome == OUTCOME_GONE));
+    /* Where we own nothing, only others can take it off (4.4 step 7). */
+    if (stirs || (carries && n->o.ours != 0))
+        want_release(p, slot, n);
+    else
+        wish_drop(&p->wishes, ACTION_NODE, slot->node.name);
+    return !carries && !stirs;
 }
 
 /* ---- racks ------------------------------------------------------------- */
@@ -168,14 +222,10 @@ is_busy(const struct placer *p, struct str name, const struct world_rack *have)
 {
     struct wish w = wish_look(&p->wishes, ACTION_RACK, name);
 
-    if (w.state == WISH_OPEN)
-        return true;
-    if (w.state != WISH_DONE)
-        return false;
-    return have == NULL
-               ? w.version[0] != '\0'
-               : w.version[0] == '\0' ||
-                     version_cmp(have->o.meta.version, str_of(w.version)) < 0;
+    if (w.state == WISH_DONE)
+        return have == NULL ||
+               version_cmp(have->o.meta.version, str_of(w.version)) < 0;
+    return w.state == WISH_OPEN;
 }
 
 static const struct object_slot *
@@ -187,29 +237,99 @@ slot_at(const struct object_rack *rack, int64_t index)
     return NULL;
 }
 
-/* What is sent counts as standing from now on. */
+/* Adds that a slot may bind a Node, unless it is known. */
 static void
-assume(struct placer *p, const struct rack_input *in, const char *name,
-       const struct object_ref *nodes)
+may_bind(struct placer_assumed *a, const struct place_binding *where,
+         int64_t slot, struct object_ref node, bool leaving)
 {
-    struct placer_assumed *a = mem_zalloc(sizeof(*a));
-    int64_t per_rack = in->profile->nodes_per_rack;
-    struct place_binding b = {.rack = in->index};
+    struct place_binding b = *where;
 
-    a->rack = mem_strdup(name);
-    b.inventory.name = arena_str(&a->arena, in->inventory.name);
-    b.inventory.uid = arena_str(&a->arena, in->inventory.uid);
-    b.group = arena_str(&a->arena, in->group);
-    a->bindings =
-        arena_alloc(&a->arena, (size_t)per_rack * sizeof(*a->bindings));
-    for (b.slot = 0; b.slot < per_rack; b.slot++) {
-        if (nodes[b.slot].name.n == 0)
-            continue;
-        b.node.name = arena_str(&a->arena, nodes[b.slot].name);
-        b.node.uid = arena_str(&a->arena, nodes[b.slot].uid);
-        a->bindings[a->count++] = b;
+    if (node.name.n == 0)
+        return;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->bindings[i].slot == slot &&
+            str_eq(a->bindings[i].node.uid, node.uid)) {
+            a->leaving[i] |= leaving;
+            return;
+        }
+    b.slot = slot;
+    b.node.name = arena_str(&a->arena, node.name);
+    b.node.uid = arena_str(&a->arena, node.uid);
+    a->leaving[a->count] = leaving;
+    a->bindings[a->count++] = b;
+}
+
+/* What is bound by a write: nodes, an array indexed by slot. */
+struct written {
+    const char *rack;
+    struct place_binding where; /* what all bindings of the rack share */
+    const struct object_ref *nodes;
+    size_t count;
+};
+
+static bool
+writes(const struct written *w, int64_t slot, struct object_ref node)
+{
+    return slot >= 0 && slot < (int64_t)w->count &&
+           str_eq(w->nodes[slot].uid, node.uid);
+}
+
+/* A write is on its way: what stands, what it binds, and what earlier writes
+ * may have bound counts as bound until it is seen what came of it. */
+static void
+assume(struct placer *p, const struct written *w, const struct world_rack *have)
+{
+    const struct placer_assumed *old = placer_assumed(p, w->rack);
+    struct placer_assumed *a = mem_zalloc(sizeof(*a));
+    size_t standing = have == NULL ? 0 : have->o.slot_count;
+    size_t most = w->count + standing + (old == NULL ? 0 : old->count);
+    struct place_binding where = w->where;
+
+    a->rack = mem_strdup(w->rack);
+    a->basis = mem_strdup(have == NULL ? "" : have->o.meta.version.s);
+    where.group = arena_str(&a->arena, where.group);
+    where.inventory.name = arena_str(&a->arena, where.inventory.name);
+    where.inventory.uid = arena_str(&a->arena, where.inventory.uid);
+    a->inventory = where.inventory;
+    a->bindings = arena_alloc(&a->arena, most * sizeof(*a->bindings));
+    a->leaving = arena_alloc(&a->arena, most * sizeof(*a->leaving));
+    for (size_t i = 0; i < w->count; i++)
+        may_bind(a, &where, (int64_t)i, w->nodes[i], false);
+    for (size_t i = 0; i < standing; i++) {
+        const struct object_slot *s = &have->o.slots[i];
+
+        may_bind(a, &where, s->index, s->node, !writes(w, s->index, s->node));
+    }
+    for (size_t i = 0; old != NULL && i < old->count; i++) {
+        const struct place_binding *b = &old->bindings[i];
+
+        may_bind(a, &where, b->slot, b->node,
+                 old->leaving[i] || !writes(w, b->slot, b->node));
     }
     placer_assume(p, a);
+}
+
+/* The bindings that a write takes off a rack. */
+static void
+tell_releases(const struct placer *p, const struct world_rack *have,
+              const struct object_ref *nodes, int64_t per_rack)
+{
+    const char *name = have->o.meta.name.s;
+    const struct alloc_rack *bound = alloc_rack(&p->alloc, name);
+
+    for (size_t i = 0; bound != NULL && i < bound->count; i++) {
+        const struct place_binding *b = &bound->bindings[i].in;
+        const struct object_slot *slot = slot_at(&have->o, b->slot);
+
+        if (!bound->bindings[i].released || slot == NULL ||
+            !str_eq(slot->node.uid, b->node.uid) ||
+            (b->slot < per_rack && nodes[b->slot].name.n > 0))
+            continue;
+        log_info("node released", F_STR("rack", name),
+                 F_INT("nodeIndex", b->slot), F_STR("node", b->node.name.s),
+                 F_STR("nodeUID", b->node.uid.s),
+                 F_STR("reason", release_name(bound->bindings[i].reason)));
+    }
 }
 
 static void
@@ -234,11 +354,11 @@ tell_bindings(const struct rack_input *in, const char *name,
 /* Whether the standing rack is just what is wanted. */
 static bool
 rack_stands(const struct world_rack *have, const struct plan_rack *rack,
-            const struct object_ref *nodes, size_t kept)
+            const struct object_ref *nodes)
 {
     int64_t per_rack = rack->group->profile->nodes_per_rack;
 
-    if (!str_is(have->o.digest, rack->facts.digest) || kept > 0)
+    if (!str_is(have->o.digest, rack->facts.digest))
         return false;
     for (int64_t i = 0; i < per_rack; i++) {
         const struct object_slot *slot = slot_at(&have->o, i);
@@ -250,9 +370,38 @@ rack_stands(const struct world_rack *have, const struct plan_rack *rack,
     return have->o.slot_count == (size_t)per_rack;
 }
 
+/* Says it, and takes it for standing from now on. */
+static void
+send_rack(struct placer *p, const struct rack_input *in,
+          const struct world_rack *have, const struct intent_rack *i,
+          const struct object_ref *nodes)
+{
+    struct buf body = {0};
+
+    intent_rack_pack(&body, i);
+    if (!want(p, ACTION_RACK, &i->target, MSG_RACK_WRITE, &body) ||
+        wish_look(&p->wishes, ACTION_RACK, i->target.name).state != WISH_OPEN)
+        return;
+    tell_bindings(in, i->target.name.s, have, nodes);
+    if (have != NULL)
+        tell_releases(p, have, nodes, in->profile->nodes_per_rack);
+    assume(p,
+           &(struct written){
+               .rack = i->target.name.s,
+               .where = {.inventory = in->inventory,
+                         .group = in->group,
+                         .rack = in->index},
+               .nodes = nodes,
+               .count = (size_t)in->profile->nodes_per_rack,
+           },
+           have);
+}
+
+/* A rack that stands as wanted is written all the same if it is not known what
+ * came of an earlier write: the answer tells. */
 static void
 write_rack(struct placer *p, const struct plan_rack *rack,
-           const struct world_rack *have, const struct rack_bindings *bindings)
+           const struct world_rack *have, const struct object_ref *nodes)
 {
     struct rack_input in = {
         .inventory = plan_ref(rack->group->inventory),
@@ -261,13 +410,13 @@ write_rack(struct placer *p, const struct plan_rack *rack,
         .count = rack->group->spec->count,
         .profile = rack->group->profile,
     };
+    const struct rack_bindings bindings = {.nodes = nodes};
+    struct intent_rack i = {.target.name = str_of(rack->facts.name)};
     struct rack_metadata now = {0};
     struct rack_metadata wanted;
     struct arena arena = {0};
     struct rack_facts facts;
     struct buf spec = {0};
-    struct buf body = {0};
-    struct intent_rack i = {.target.name = str_of(rack->facts.name)};
     bool moved;
 
     if (have != NULL) {
@@ -276,22 +425,16 @@ write_rack(struct placer *p, const struct plan_rack *rack,
                                      have->o.finalizers, have->o.owners};
     }
     moved = rack_metadata(&wanted, &now, &in, &arena);
-    if (have != NULL && !moved &&
-        rack_stands(have, rack, bindings->nodes, bindings->kept_count)) {
+    if (have != NULL && !moved && rack_stands(have, rack, nodes) &&
+        placer_assumed(p, rack->facts.name) == NULL) {
         wish_drop(&p->wishes, ACTION_RACK, i.target.name);
-    } else if (rack_render(&facts, &spec, &in, bindings, NULL) == 0) {
+    } else if (rack_render(&facts, &spec, &in, &bindings, NULL) == 0) {
         i.labels = wanted.labels;
         i.annotations = wanted.annotations;
         i.finalizers = wanted.finalizers;
         i.owners = wanted.owners;
         i.spec = buf_str(&spec);
-        intent_rack_pack(&body, &i);
-        if (want(p, ACTION_RACK, &i.target, MSG_RACK_WRITE, &body) &&
-            wish_look(&p->wishes, ACTION_RACK, i.target.name).state ==
-                WISH_OPEN) {
-            tell_bindings(&in, facts.name, have, bindings->nodes);
-            assume(p, &in, facts.name, bindings->nodes);
-        }
+        send_rack(p, &in, have, &i, nodes);
     }
     buf_fini(&spec);
     arena_fini(&arena);
@@ -301,8 +444,7 @@ write_rack(struct placer *p, const struct plan_rack *rack,
  * that are new, and those that are given up but not clean yet. */
 struct slots {
     struct object_ref *nodes;
-    int64_t *kept; /* indexes beyond the rendering */
-    size_t kept_count;
+    bool held; /* one that is not clean lies beyond them */
 };
 
 static void
@@ -312,21 +454,12 @@ release_slot(struct placer *p, const struct world_rack *have,
     const struct object_slot *slot =
         have == NULL ? NULL : slot_at(&have->o, b->in.slot);
 
-    if (slot == NULL || slot->node.name.n == 0)
+    if (slot == NULL || slot->node.name.n == 0 || is_clean(p, &have->o, slot))
         return;
-    if (is_clean(p, &have->o, slot)) {
-        wish_drop(&p->wishes, ACTION_NODE, slot->node.name);
-        log_info("node released", F_STR("rack", have->o.meta.name.s),
-                 F_INT("nodeIndex", slot->index),
-                 F_STR("node", slot->node.name.s),
-                 F_STR("nodeUID", slot->node.uid.s),
-                 F_STR("reason", release_name(b->reason)));
-        return;
-    }
-    if (slot->index < per_rack)
+    if (slot->index >= 0 && slot->index < per_rack)
         s->nodes[slot->index] = slot->node;
     else
-        s->kept[s->kept_count++] = slot->index;
+        s->held = true;
 }
 
 static bool
@@ -337,18 +470,22 @@ is_projectable(const struct world_rack *have, const struct plan_rack *rack)
            str_is(have->o.digest, rack->facts.digest);
 }
 
-/* A binding that stays; its projection is looked at once it is durable. */
+/* A binding that stays; its projection is looked at once it is durable, and
+ * unless a write on its way takes it off.  One that was lost on the way is not
+ * made if the Node may be bound elsewhere. */
 static void
 keep_slot(struct placer *p, const struct plan_rack *rack,
           const struct world_rack *have, const struct alloc_binding *b,
-          struct slots *s)
+          bool leaving, struct slots *s)
 {
     const struct object_slot *slot =
         have == NULL ? NULL : slot_at(&have->o, b->in.slot);
+    bool durable = slot != NULL && str_eq(slot->node.uid, b->in.node.uid);
 
-    s->nodes[b->in.slot] = b->in.node;
-    if (slot != NULL && str_eq(slot->node.uid, b->in.node.uid) &&
-        is_projectable(have, rack) && b->node->binding_count == 1)
+    if (durable || b->node->binding_count == 1)
+        s->nodes[b->in.slot] = b->in.node;
+    if (durable && !leaving && is_projectable(have, rack) &&
+        b->node->binding_count == 1)
         decide_projection(p, &have->o, slot);
 }
 
@@ -357,6 +494,7 @@ take_slots(struct placer *p, const struct plan_rack *rack,
            const struct world_rack *have, struct slots *s)
 {
     const struct alloc_rack *bound = alloc_rack(&p->alloc, rack->facts.name);
+    const struct placer_assumed *a = placer_assumed(p, rack->facts.name);
     int64_t per_rack = rack->group->profile->nodes_per_rack;
 
     for (size_t i = 0; bound != NULL && i < bound->count; i++) {
@@ -365,7 +503,7 @@ take_slots(struct placer *p, const struct plan_rack *rack,
         if (b->released)
             release_slot(p, have, b, per_rack, s);
         else
-            keep_slot(p, rack, have, b, s);
+            keep_slot(p, rack, have, b, a != NULL && a->leaving[i], s);
     }
 }
 
@@ -378,39 +516,53 @@ struct assigning {
     int64_t at;   /* the coordinate of the next */
 };
 
+/* The run of those that the rack gets. */
+static void
+assign_slots(const struct plan_rack *rack, struct assigning *assigning,
+             struct slots *s)
+{
+    int64_t per_rack = rack->group->profile->nodes_per_rack;
+
+    for (; assigning->next < assigning->count && assigning->at >= 0 &&
+           assigning->at / per_rack == rack->index;
+         assigning->next++) {
+        const struct alloc_node *n = assigning->group->waiting[assigning->next];
+
+        s->nodes[assigning->at % per_rack] =
+            (struct object_ref){n->in.name, n->in.uid};
+        assigning->at = alloc_free_from(assigning->group, assigning->at + 1);
+    }
+}
+
+/* Not one that is being retired, is somebody else's, or was edited by somebody
+ * else, nor before its inventory has our finalizer. */
+static bool
+is_writable(const struct plan_inventory *v, const struct world_rack *have)
+{
+    return world_has_finalizer(v->world) &&
+           (have == NULL || (!have->o.meta.deleting &&
+                             rack_controlled(have->o.owners, plan_ref(v)) &&
+                             (!have->o.managed || have->o.spec_ours)));
+}
+
 static void
 decide_rack(struct placer *p, const struct plan_rack *rack,
             struct assigning *assigning)
 {
     const struct world_rack *have = world_rack(&p->world, rack->facts.name);
-    const struct plan_inventory *v = rack->group->inventory;
-    int64_t per_rack = rack->group->profile->nodes_per_rack;
     struct slots s = {
-        .nodes = mem_zalloc((size_t)per_rack * sizeof(*s.nodes)),
-        .kept = mem_zalloc(MAX_NODES_PER_RACK * sizeof(*s.kept)),
+        .nodes = mem_zalloc((size_t)rack->group->profile->nodes_per_rack *
+                            sizeof(*s.nodes)),
     };
 
     p->examined++;
     take_slots(p, rack, have, &s);
-    for (; assigning != NULL && assigning->next < assigning->count &&
-           assigning->at >= 0 && assigning->at / per_rack == rack->index;
-         assigning->next++) {
-        const struct alloc_node *n = assigning->group->waiting[assigning->next];
-
-        s.nodes[assigning->at % per_rack] =
-            (struct object_ref){n->in.name, n->in.uid};
-        assigning->at = alloc_free_from(assigning->group, assigning->at + 1);
-    }
-    if (have != NULL && (have->o.meta.deleting ||
-                         !rack_controlled(have->o.owners, plan_ref(v)) ||
-                         (have->o.managed && !have->o.spec_ours)))
-        ; /* being retired, somebody else's, or edited by somebody else */
-    else if (world_has_finalizer(v->world) &&
-             !is_busy(p, str_of(rack->facts.name), have))
-        write_rack(p, rack, have,
-                   &(struct rack_bindings){s.nodes, s.kept, s.kept_count});
+    if (assigning != NULL)
+        assign_slots(rack, assigning, &s);
+    if (!s.held && is_writable(rack->group->inventory, have) &&
+        !is_busy(p, str_of(rack->facts.name), have))
+        write_rack(p, rack, have, s.nodes);
     free(s.nodes);
-    free(s.kept);
 }
 
 /* ---- retirement (mokka-api 7.6) ---------------------------------------- */
@@ -482,12 +634,23 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
         return;
     }
     intent_delete_pack(&body, &target);
-    if (want(p, ACTION_RACK, &target, MSG_RACK_DELETE, &body))
-        log_debug("rack retired", F_STR("rack", target.name.s),
-                  F_STR("reason", release_name(why)));
+    if (!want(p, ACTION_RACK, &target, MSG_RACK_DELETE, &body) ||
+        wish_look(&p->wishes, ACTION_RACK, target.name).state != WISH_OPEN)
+        return;
+    log_debug("rack retired", F_STR("rack", target.name.s),
+              F_STR("reason", release_name(why)));
+    assume(p,
+           &(struct written){
+               .rack = target.name.s,
+               .where = {.inventory = r->o.inventory,
+                         .group = r->o.group,
+                         .rack = r->o.index},
+           },
+           r);
 }
 
-/* A rack that is not (or not any more) one of those that are to be. */
+/* A rack that is not (or not any more) one of those that are to be.  One whose
+ * inventory is gone goes when somebody deletes it. */
 static void
 decide_other(struct placer *p, const char *name)
 {
@@ -499,7 +662,9 @@ decide_other(struct placer *p, const char *name)
     if (r == NULL || !rack_owned(&r->o))
         return;
     v = plan_inventory(&p->plan, &r->o.inventory);
-    if (v != NULL && is_retired(p, r, v, &why))
+    if (v == NULL && r->o.meta.deleting)
+        retire(p, r, RELEASE_RACK_DELETING);
+    else if (v != NULL && is_retired(p, r, v, &why))
         retire(p, r, why);
 }
 

@@ -28,15 +28,25 @@ touched(void *arg, const char *rack)
     placer_touch(arg, rack);
 }
 
+/* Before its ledger the projector takes nothing, and has nothing of ours. */
+static void
+say(void *arg, uint16_t type, uint32_t id, struct str body)
+{
+    struct placer *p = arg;
+
+    if (p->linked)
+        p->send(p->arg, type, id, body);
+}
+
 void
 placer_init(struct placer *p,
             void (*send)(void *arg, uint16_t type, uint32_t id,
                          struct str body),
             void *arg)
 {
-    *p = (struct placer){.rebuild = true};
-    p->wishes.send = send;
-    p->wishes.arg = arg;
+    *p = (struct placer){.rebuild = true, .send = send, .arg = arg};
+    p->wishes.send = say;
+    p->wishes.arg = p;
     p->alloc.touched = touched;
     p->alloc.arg = p;
 }
@@ -75,7 +85,33 @@ place_node_of(const struct world_node *n)
     };
 }
 
-/* The bound slots of a rack that an inventory of the plan owns. */
+/* Is it the planned rack of the coordinate that its spec names? */
+static bool
+is_canonical(const struct placer *p, const struct object_rack *r)
+{
+    const struct plan_rack *rack = plan_rack(&p->plan, r->meta.name.s);
+    struct object_ref inventory;
+
+    if (rack == NULL || rack->index != r->index ||
+        !str_eq(rack->group->spec->id, r->group))
+        return false;
+    inventory = plan_ref(rack->group->inventory);
+    return str_eq(inventory.name, r->inventory.name) &&
+           str_eq(inventory.uid, r->inventory.uid);
+}
+
+/* The number of an inventory in the plan; its count if it is not there. */
+static size_t
+number_of(const struct placer *p, const struct object_ref *inventory)
+{
+    const struct plan_inventory *v = plan_inventory(&p->plan, inventory);
+
+    return v == NULL ? p->plan.inventory_count
+                     : (size_t)(v - p->plan.inventories);
+}
+
+/* The bound slots of a rack that an inventory of the plan owns; or owned, if
+ * the rack is being deleted, for it is cleaned all the same. */
 static void
 bind_standing(struct placer *p, const struct object_rack *r)
 {
@@ -84,12 +120,13 @@ bind_standing(struct placer *p, const struct object_rack *r)
         .inventory = r->inventory,
         .group = r->group,
         .rack = r->index,
-        .stray = plan_rack(&p->plan, r->meta.name.s) == NULL,
+        .stray = !is_canonical(p, r),
     };
-    const struct plan_inventory *v = plan_inventory(&p->plan, &r->inventory);
+    size_t inventory = number_of(p, &r->inventory);
     size_t count = 0;
 
-    if (!rack_owned(r) || v == NULL) {
+    if (!rack_owned(r) ||
+        (inventory == p->plan.inventory_count && !r->meta.deleting)) {
         placer_touch(p, r->meta.name.s);
         return;
     }
@@ -101,27 +138,34 @@ bind_standing(struct placer *p, const struct object_rack *r)
         b.node = r->slots[i].node;
         bindings[count++] = b;
     }
-    alloc_rack_put(&p->alloc, r->meta.name.s,
-                   (size_t)(v - p->plan.inventories), bindings, count);
+    alloc_rack_put(&p->alloc, r->meta.name.s, inventory, bindings, count);
     free(bindings);
 }
 
-/* What counts as bound in a rack: what was sent, if that is newer than what the
- * feed shows. */
+/* All that may be bound in a rack that was written and not seen since. */
+static void
+bind_assumed(struct placer *p, struct placer_assumed *a,
+             const struct object_rack *r)
+{
+    bool stray =
+        r == NULL ? plan_rack(&p->plan, a->rack) == NULL : !is_canonical(p, r);
+
+    for (size_t i = 0; i < a->count; i++)
+        a->bindings[i].stray = stray;
+    alloc_rack_put(&p->alloc, a->rack, number_of(p, &a->inventory), a->bindings,
+                   a->count);
+}
+
+/* What counts as bound in a rack. */
 static void
 bind(struct placer *p, const char *name)
 {
-    const struct placer_assumed *a = map_get(&p->assumed, name);
+    struct placer_assumed *a = map_get(&p->assumed, name);
     const struct world_rack *r = world_rack(&p->world, name);
-    const struct plan_inventory *v =
-        a == NULL || a->count == 0
-            ? NULL
-            : plan_inventory(&p->plan, &a->bindings[0].inventory);
 
-    if (a != NULL && v != NULL)
-        alloc_rack_put(&p->alloc, name, (size_t)(v - p->plan.inventories),
-                       a->bindings, a->count);
-    else if (a == NULL && r != NULL)
+    if (a != NULL)
+        bind_assumed(p, a, r == NULL ? NULL : &r->o);
+    else if (r != NULL)
         bind_standing(p, &r->o);
     else
         placer_touch(p, name);
@@ -180,7 +224,7 @@ rebuild(struct placer *p)
     for (pos = 0; (a = map_next(&p->assumed, &pos)) != NULL;)
         bind(p, a->rack);
     for (pos = 0; (r = map_next(racks, &pos)) != NULL;)
-        if (map_get(&p->assumed, r->o.meta.name.s) == NULL)
+        if (placer_assumed(p, r->o.meta.name.s) == NULL)
             bind(p, r->o.meta.name.s);
     for (pos = 0; (wanted = map_next(&p->plan.racks, &pos)) != NULL;)
         placer_touch(p, wanted->facts.name);
@@ -191,9 +235,18 @@ rebuild(struct placer *p)
 static void
 assumed_free(struct placer_assumed *a)
 {
+    if (a == NULL)
+        return;
     free(a->rack);
+    free(a->basis);
     arena_fini(&a->arena);
     free(a);
+}
+
+const struct placer_assumed *
+placer_assumed(const struct placer *p, const char *rack)
+{
+    return map_get(&p->assumed, rack);
 }
 
 void
@@ -204,83 +257,105 @@ placer_assume(struct placer *p, struct placer_assumed *assumed)
     alloc_rack_take(&p->alloc, assumed->rack);
     old = map_put(&p->assumed, assumed->rack, assumed);
     bind(p, assumed->rack);
-    if (old != NULL)
-        assumed_free(old);
+    assumed_free(old);
 }
 
 static void
 forget_assumed(struct placer *p, const char *rack)
 {
-    struct placer_assumed *a = map_get(&p->assumed, rack);
+    struct placer_assumed *a = map_remove(&p->assumed, rack);
 
     if (a == NULL)
         return;
-    if (!p->rebuild)
+    if (!p->rebuild) {
         alloc_rack_take(&p->alloc, a->rack);
-    map_remove(&p->assumed, a->rack);
-    if (!p->rebuild)
         bind(p, a->rack);
+    }
     assumed_free(a);
 }
 
-static void
-forget_all_assumed(struct placer *p)
+/* Does the feed show by now what the answer to a creation told: a rack of that
+ * name, ours or not, in that version? */
+static bool
+is_shown(const struct placer *p, const struct wish *w)
 {
-    struct placer_assumed *a;
-    size_t pos = 0;
+    bool told = w->state == WISH_DONE ||
+                (w->state == WISH_REFUSED && w->version[0] != '\0');
 
-    while ((a = map_next(&p->assumed, &pos)) != NULL)
-        forget_assumed(p, a->rack);
+    return told && version_cmp(str_of(p->racks_as_of), str_of(w->version)) >= 0;
+}
+
+/* A rack that was to be created and is not there: the one that the answer told
+ * of is gone again, or nobody knows and nobody wants it any more. */
+static void
+settle_absent(struct placer *p, const char *name)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(name));
+    bool unwanted = w.state != WISH_DONE && w.state != WISH_OPEN &&
+                    plan_rack(&p->plan, name) == NULL;
+
+    if (world_rack(&p->world, name) != NULL || !(is_shown(p, &w) || unwanted))
+        return;
+    wish_drop(&p->wishes, ACTION_RACK, str_of(name));
+    forget_assumed(p, name);
+}
+
+/* The same for all that something happened to. */
+static void
+settle_dirty(struct placer *p)
+{
+    struct map dirty = p->dirty;
+    size_t pos = 0;
+    char *name;
+
+    p->dirty = (struct map){0};
+    while ((name = map_next(&dirty, &pos)) != NULL) {
+        settle_absent(p, name);
+        placer_touch(p, name);
+        free(name);
+    }
+    map_fini(&dirty);
 }
 
 static void
 unseen_free(struct placer_unseen *u)
 {
     free(u->name);
-    free(u->uid);
     free(u->version);
     free(u);
-}
-
-static void
-forget_unseen(struct placer *p)
-{
-    struct placer_unseen *u;
-    size_t pos = 0;
-
-    while ((u = map_next(&p->unseen, &pos)) != NULL) {
-        map_remove(&p->unseen, u->name);
-        unseen_free(u);
-    }
 }
 
 void
 placer_fini(struct placer *p)
 {
+    struct placer_assumed *a;
+    struct placer_unseen *u;
+    size_t pos = 0;
+
     drop_derived(p);
-    forget_all_assumed(p);
+    while ((a = map_next(&p->assumed, &pos)) != NULL)
+        assumed_free(a);
     map_fini(&p->assumed);
-    forget_unseen(p);
+    for (pos = 0; (u = map_next(&p->unseen, &pos)) != NULL;)
+        unseen_free(u);
     map_fini(&p->unseen);
     free(p->racks_as_of);
+    free(p->racks_told);
     tally_fini(&p->tally);
     plan_fini(&p->plan);
     wish_fini(&p->wishes);
     world_fini(&p->world);
 }
 
-/* A write is seen when the feed shows its object at that version or later, or
- * another instance of it, or shows by then that there is none. */
+/* A write is seen when the feed shows an object of its name at that version or
+ * later, or shows by then that there is none. */
 static bool
 is_seen(const struct placer *p, const struct placer_unseen *u)
 {
     const struct world_rack *r = world_rack(&p->world, u->name);
 
-    if (r == NULL)
-        return p->racks_as_of != NULL &&
-               version_cmp(str_of(p->racks_as_of), str_of(u->version)) >= 0;
-    return !str_is(r->o.meta.uid, u->uid) ||
-           version_cmp(r->o.meta.version, str_of(u->version)) >= 0;
+    return version_cmp(r == NULL ? str_of(p->racks_as_of) : r->o.meta.version,
+                       str_of(u->version)) >= 0;
 }
 
 static void
@@ -294,6 +369,35 @@ check_unseen(struct placer *p)
             continue;
         map_remove(&p->unseen, u->name);
         unseen_free(u);
+    }
+}
+
+/* What came of some write is not known, or it met a rack that had moved on. */
+static void
+lose(struct placer *p)
+{
+    p->lost = p->assumed.count > 0;
+    free(p->racks_told);
+    p->racks_told = NULL;
+}
+
+/* Once the feed shows a rack as it was written later, it also shows whatever
+ * came of writes that were lost before: what it does not show never came. */
+static void
+settle_lost(struct placer *p)
+{
+    struct placer_assumed *a;
+    size_t pos = 0;
+
+    if (!p->lost || p->racks_told == NULL ||
+        version_cmp(str_of(p->racks_as_of), str_of(p->racks_told)) < 0)
+        return;
+    p->lost = false;
+    while ((a = map_next(&p->assumed, &pos)) != NULL) {
+        struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(a->rack));
+
+        if (w.state != WISH_OPEN && w.state != WISH_DONE)
+            forget_assumed(p, a->rack);
     }
 }
 
@@ -318,6 +422,8 @@ work(struct placer *p)
         rebuild(p);
     }
     p->starved = false;
+    settle_lost(p);
+    settle_dirty(p);
     decide(p);
     status_inventories(p);
     if (began)
@@ -405,47 +511,71 @@ put_node(struct placer *p, enum object_kind kind, const char *name,
     const struct world_node *old = world_node(&p->world, name);
     const struct world_node *news = record;
     bool same = old != NULL && same_node(&old->o.meta, &news->o.meta);
-    struct place_node node;
+    /* Its texts stay where they are, whichever record they end up in. */
+    struct place_node node = place_node_of(news);
 
-    if (old != NULL && !same && !p->rebuild)
-        alloc_node_take(&p->alloc, node_ref(old));
-    world_put(&p->world, kind, name, record);
-    if (p->rebuild)
+    if (p->rebuild) {
+        world_put(&p->world, kind, name, record);
         return;
-    /* A record that was there keeps its address, the news are in it. */
-    node = place_node_of(old != NULL ? old : news);
+    }
     if (same)
         alloc_node_renew(&p->alloc, &node);
-    else if (!alloc_node_put(&p->alloc, &node))
+    else if (old != NULL)
+        alloc_node_take(&p->alloc, node_ref(old));
+    world_put(&p->world, kind, name, record);
+    if (!same && !alloc_node_put(&p->alloc, &node))
         log_warn("two Nodes have one uid, the later is ignored",
                  F_STR("node", node.name.s), F_STR("uid", node.uid.s));
 }
 
+static bool
+names(const struct object_rack *r, struct str node)
+{
+    for (size_t i = 0; r != NULL && i < r->slot_count; i++)
+        if (str_eq(r->slots[i].node.name, node))
+            return true;
+    return false;
+}
+
+/* A rack that is out of alloc becomes another, or nothing (NULL): of Nodes that
+ * no rack binds any more nothing is wanted. */
+static void
+leave_nodes(struct placer *p, const struct object_rack *old,
+            const struct object_rack *news)
+{
+    for (size_t i = 0; i < old->slot_count; i++) {
+        struct str node = old->slots[i].node.name;
+
+        if (node.n > 0 && alloc_named(&p->alloc, node.s) == NULL &&
+            !names(news, node))
+            wish_drop(&p->wishes, ACTION_NODE, node);
+    }
+}
+
+/* What was assumed of it ends when it is shown later than it was written. */
 static void
 put_rack(struct placer *p, enum object_kind kind, const char *name,
          void *record)
 {
     const struct world_rack *old = world_rack(&p->world, name);
-    const struct world_rack *r;
-    struct wish w;
+    const struct world_rack *news = record;
+    const struct placer_assumed *a = placer_assumed(p, name);
+    const struct world_rack *r = old != NULL ? old : news;
 
-    if (!p->rebuild) {
+    if (!p->rebuild)
         alloc_rack_take(&p->alloc, name);
-        if (old != NULL)
-            plan_charge(&p->plan, &old->o, false);
+    if (a != NULL && version_cmp(news->o.meta.version, str_of(a->basis)) > 0)
+        assumed_free(map_remove(&p->assumed, name));
+    if (!p->rebuild && old != NULL) {
+        leave_nodes(p, &old->o, &news->o);
+        plan_charge(&p->plan, &old->o, false);
     }
-    r = old != NULL ? old : record;
     world_put(&p->world, kind, name, record);
-    if (!p->rebuild) {
-        plan_charge(&p->plan, &r->o, true);
-        p->recharged = true;
-        bind(p, r->o.meta.name.s);
-    }
-    /* What was assumed of it ends when the feed shows the write. */
-    w = wish_look(&p->wishes, ACTION_RACK, r->o.meta.name);
-    if (w.state == WISH_DONE &&
-        version_cmp(r->o.meta.version, str_of(w.version)) >= 0)
-        forget_assumed(p, r->o.meta.name.s);
+    if (p->rebuild)
+        return;
+    plan_charge(&p->plan, &r->o, true);
+    p->recharged = true;
+    bind(p, r->o.meta.name.s);
 }
 
 static const struct {
@@ -481,19 +611,19 @@ on_object(struct placer *p, uint16_t type, uint32_t id,
     return err_set(err, "no object");
 }
 
-/* Created and deleted before the feed could show it: nothing to wait for. */
+/* What was asked of a rack that is gone is over; whether one was created in its
+ * place the result will tell. */
 static void
 forget_rack(struct placer *p, const char *name)
 {
-    struct placer_unseen *u = map_remove(&p->unseen, name);
+    const struct placer_assumed *a = placer_assumed(p, name);
 
-    if (u != NULL)
-        unseen_free(u);
     wish_drop(&p->wishes, ACTION_RACK_STATUS, str_of(name));
-    if (wish_look(&p->wishes, ACTION_RACK, str_of(name)).state == WISH_OPEN)
-        return;
-    wish_drop(&p->wishes, ACTION_RACK, str_of(name));
-    forget_assumed(p, name);
+    if (wish_look(&p->wishes, ACTION_RACK, str_of(name)).basis[0] != '\0')
+        wish_drop(&p->wishes, ACTION_RACK, str_of(name));
+    if (a != NULL && a->basis[0] != '\0')
+        forget_assumed(p, name);
+    placer_touch(p, name);
 }
 
 static void
@@ -503,11 +633,12 @@ remove_rack(struct placer *p, const char *name)
 
     if (!p->rebuild && r != NULL) {
         alloc_rack_take(&p->alloc, name);
+        leave_nodes(p, &r->o, NULL);
         plan_charge(&p->plan, &r->o, false);
         p->recharged = true;
     }
     world_remove(&p->world, KIND_RACK, name);
-    if (!p->rebuild && alloc_rack(&p->alloc, name) == NULL)
+    if (!p->rebuild)
         bind(p, name);
     forget_rack(p, name);
 }
@@ -544,8 +675,8 @@ remove_object(struct placer *p, enum object_kind kind, const char *name)
         remove_declaration(p, name, kind);
 }
 
-/* Removes the object if it is there under that uid; a rack is also forgotten
- * if it never was there. */
+/* Removes the object if it is there under that uid; a rack that never was is
+ * looked at. */
 static void
 remove_exact(struct placer *p, enum object_kind kind, const char *name,
              struct str uid)
@@ -553,7 +684,7 @@ remove_exact(struct placer *p, enum object_kind kind, const char *name,
     const void *record = map_get(&p->world.kinds[kind], name);
 
     if (record == NULL && kind == KIND_RACK)
-        forget_rack(p, name);
+        placer_touch(p, name);
     if (record != NULL && str_eq(world_ref(kind, record).uid, uid))
         remove_object(p, kind, name);
 }
@@ -630,6 +761,7 @@ on_sync_begin(struct placer *p, uint16_t type, uint32_t id,
     if (p->syncing)
         return err_set(err, "a sync is open already");
     p->syncing = p->feeding = true;
+    drop_derived(p);
     free(p->racks_as_of);
     p->racks_as_of = NULL;
     world_unsee(&p->world);
@@ -676,12 +808,13 @@ on_written(struct placer *p, uint16_t type, uint32_t id,
 
     (void)type;
     (void)id;
-    if (rc == 0 && action == ACTION_RACK) {
+    if (rc == 0 && action != ACTION_RACK) {
+        wish_written(&p->wishes, action, t.name, t.version);
+    } else if (rc == 0) {
         struct placer_unseen *u = mem_zalloc(sizeof(*u));
         struct placer_unseen *old;
 
         u->name = mem_dup(t.name.s, t.name.n);
-        u->uid = mem_dup(t.uid.s, t.uid.n);
         u->version = mem_dup(t.version.s, t.version.n);
         old = map_put(&p->unseen, u->name, u);
         if (old != NULL)
@@ -731,6 +864,20 @@ matters(const struct placer *p, const struct result *r)
     }
 }
 
+/* A version that is new for certain: of a rack that was just written. */
+static void
+note_told(struct placer *p, const struct result *r)
+{
+    struct wish w = wish_look(&p->wishes, r->action, r->name);
+
+    if (r->outcome != OUTCOME_DONE || w.type != MSG_RACK_WRITE ||
+        version_cmp(r->version, str_of(w.basis)) <= 0 ||
+        version_cmp(r->version, str_of(p->racks_told)) <= 0)
+        return;
+    free(p->racks_told);
+    p->racks_told = mem_dup(r->version.s, r->version.n);
+}
+
 /* The racks that a result may let go on. */
 static void
 touch_result(struct placer *p, const struct result *r)
@@ -738,9 +885,12 @@ touch_result(struct placer *p, const struct result *r)
     const struct world_rack *rack = world_rack(&p->world, r->name.s);
 
     if (r->action == ACTION_RACK) {
-        if (r->outcome != OUTCOME_DONE ||
-            (rack != NULL && r->version.n > 0 &&
-             version_cmp(rack->o.meta.version, r->version) >= 0))
+        /* Stale: the rack has moved on, and perhaps it was us. */
+        if (r->outcome == OUTCOME_STALE)
+            lose(p);
+        else if (r->outcome != OUTCOME_DONE ||
+                 (rack != NULL &&
+                  version_cmp(rack->o.meta.version, r->version) >= 0))
             forget_assumed(p, r->name.s);
         placer_touch(p, r->name.s);
     } else if (r->action == ACTION_RACK_STATUS) {
@@ -763,6 +913,7 @@ on_result(struct placer *p, uint16_t type, uint32_t id,
     (void)type;
     if (rc == 0 && wish_result(&p->wishes, id, &r)) {
         touch_result(p, &r);
+        note_told(p, &r);
         if (r.outcome != OUTCOME_DONE)
             log_debug("intent refused", F_STR("action", action_name(r.action)),
                       F_STR("name", r.name.s),
@@ -815,8 +966,8 @@ placer_projector_lost(struct placer *p)
 {
     p->linked = false;
     p->planned = 0;
-    forget_unseen(p);
-    wish_forget(&p->wishes, false);
+    wish_lose(&p->wishes, false);
+    lose(p);
 }
 
 void
@@ -824,6 +975,8 @@ placer_term_began(struct placer *p, uint64_t term)
 {
     if (p->term == term)
         return;
+    if (p->term != 0)
+        placer_term_ended(p);
     p->term = term;
     work(p);
 }
@@ -833,10 +986,8 @@ placer_term_ended(struct placer *p)
 {
     p->term = 0;
     p->planned = 0;
-    wish_forget(&p->wishes, true);
-    forget_all_assumed(p);
-    if (!p->linked)
-        return;
-    p->wishes.send(p->wishes.arg, MSG_PLAN_BEGIN, 0, STR(""));
-    p->wishes.send(p->wishes.arg, MSG_PLAN_END, 0, STR(""));
+    wish_lose(&p->wishes, true);
+    lose(p);
+    say(p, MSG_PLAN_BEGIN, 0, STR(""));
+    say(p, MSG_PLAN_END, 0, STR(""));
 }

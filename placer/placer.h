@@ -26,6 +26,9 @@ struct placer {
     struct map assumed; /* struct placer_assumed by rack name */
     struct map unseen;  /* struct placer_unseen by rack name */
     char *racks_as_of;  /* up to which version the feed shows racks, or NULL */
+    char *racks_told;   /* the newest that a result told of since a write was
+                         * lost, or NULL */
+    bool lost;          /* what came of some write may never be told */
     struct map dirty;   /* names of racks to look at, in order */
     uint64_t term;      /* 0: not leading */
     uint64_t planned;   /* the term in which a plan was made and said */
@@ -37,20 +40,30 @@ struct placer {
     bool recharged;     /* capacity that stands has changed */
     bool starved;       /* wishes were held back: too many were open */
     bool linked;        /* the projector is there and has said its ledger */
+    void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
+    void *arg;
 };
 
-/* Bindings that were sent and are not in the feed yet: they count as standing,
- * so that nothing is decided twice on a stale view. */
+/*
+ * What may be bound in a rack that was written and not seen since: what stood
+ * before, and what was sent. All of it counts as bound, until the feed shows
+ * the rack in a later version than the one that the write was made from; a
+ * write changes that very version or nothing, so by then it has come or never
+ * will, even if its answer was lost.
+ */
 struct placer_assumed {
-    char *rack; /* object name */
+    char *rack;  /* object name */
+    char *basis; /* version; "" if there was no such rack */
+    struct object_ref inventory;
     struct arena arena;
     struct place_binding *bindings;
+    bool *leaving; /* of each: a write on its way takes it off */
     size_t count;
 };
 
 /* A write of a predecessor that the feed must show before a plan is made. */
 struct placer_unseen {
-    char *name, *uid, *version;
+    char *name, *version;
 };
 
 /* Where intents go; to be called once, before anything else. */
@@ -77,8 +90,12 @@ void placer_term_ended(struct placer *p);
 /* The rack of that name is to be looked at. */
 void placer_touch(struct placer *p, const char *rack);
 
-/* For decide.c: takes over what was sent for a rack; its bindings count from
- * now on. */
+/* For decide.c: takes over what may be bound in a rack from now on, in place of
+ * what was assumed before. */
 void placer_assume(struct placer *p, struct placer_assumed *assumed);
+
+/* What may be bound in that rack, or NULL if it is just what the feed shows. */
+const struct placer_assumed *placer_assumed(const struct placer *p,
+                                            const char *rack);
 
 #endif

@@ -123,7 +123,7 @@ judge(struct plan_inventory *v)
     struct err err = {""};
     bool fits = true;
 
-    v->valid = v->accepted = true;
+    v->accepted = true;
     if (v->world->spec.verdict == INVENTORY_INVALID) {
         refuse(v, "InvalidInventory", &v->world->spec.issue);
         return;
@@ -140,6 +140,7 @@ judge(struct plan_inventory *v)
         refuse(v, "CapacityExceeded", &err);
         return;
     }
+    v->valid = true;
     for (size_t i = 0; i < v->group_count; i++) {
         struct plan_group *g = &v->groups[i];
         struct capacity lost = g->capacity;

@@ -15,6 +15,7 @@ struct entry {
     uint32_t id;
     enum wish_state state;
     enum outcome outcome;
+    uint16_t type;
     char *basis, *version, *reason;
     unsigned char print[PRINT];
 };
@@ -64,19 +65,36 @@ print_of(struct str body, unsigned char print[PRINT])
     memcpy(print, digest, PRINT);
 }
 
-/* Whether saying it (again) could change anything. After DONE, who asks for the
- * same from an older version has not seen the echo yet; a deletion leaves no
+/* Whether saying it (again) could change anything. After DONE, who asks for
+ * anything from an older version has not seen the echo yet, and who asks for
+ * the same from that very version would change nothing; a deletion leaves no
  * version, and an object outside the feed has no basis to compare. */
 static bool
 is_news(const struct entry *e, struct str basis, const unsigned char *print)
 {
     bool same = memcmp(e->print, print, PRINT) == 0;
+    int order;
 
-    if (e->state != WISH_DONE)
+    if (e->state == WISH_LOST)
+        return true;
+    if (e->state != WISH_DONE || basis.n == 0 || e->version[0] == '\0')
         return !same;
-    if (basis.n == 0 || e->version[0] == '\0')
-        return !same;
-    return version_cmp(basis, str_of(e->version)) >= 0;
+    order = version_cmp(basis, str_of(e->version));
+    return order > 0 || (order == 0 && !same);
+}
+
+/* The entry of a key, made if there is none. */
+static struct entry *
+make(struct wishes *w, enum action action, struct str name)
+{
+    struct entry *e = mem_zalloc(sizeof(*e));
+
+    e->key = key_of(action, name);
+    e->basis = mem_strdup("");
+    e->version = mem_strdup("");
+    e->reason = mem_strdup("");
+    map_put(&w->by_key, e->key, e);
+    return e;
 }
 
 bool
@@ -91,15 +109,13 @@ wish_want(struct wishes *w, enum action action, struct str name,
         return true;
     if (w->open >= WISH_LIMIT && (e == NULL || e->state != WISH_OPEN))
         return false;
-    if (e == NULL) {
-        e = mem_zalloc(sizeof(*e));
-        e->key = key_of(action, name);
-        map_put(&w->by_key, e->key, e);
-    }
+    if (e == NULL)
+        e = make(w, action, name);
     if (e->state != WISH_OPEN)
         w->open++;
     e->state = WISH_OPEN;
     e->id = ++w->next_id;
+    e->type = type;
     memcpy(e->print, print, PRINT);
     replace(&e->basis, basis);
     w->send(w->arg, type, e->id, body);
@@ -135,12 +151,15 @@ wish_look(const struct wishes *w, enum action action, struct str name)
     const struct entry *e = find(w, action, name);
 
     if (e == NULL)
-        return (struct wish){.state = WISH_NONE, .version = "", .reason = ""};
+        return (struct wish){
+            .state = WISH_NONE, .basis = "", .version = "", .reason = ""};
     return (struct wish){
         .state = e->state,
         .outcome = e->outcome,
-        .version = e->version == NULL ? "" : e->version,
-        .reason = e->reason == NULL ? "" : e->reason,
+        .type = e->type,
+        .basis = e->basis,
+        .version = e->version,
+        .reason = e->reason,
     };
 }
 
@@ -160,19 +179,42 @@ wish_result(struct wishes *w, uint32_t id, const struct result *r)
 }
 
 void
-wish_forget(struct wishes *w, bool all)
+wish_written(struct wishes *w, enum action action, struct str name,
+             struct str version)
+{
+    struct entry *e = find(w, action, name);
+
+    if (e == NULL)
+        e = make(w, action, name);
+    if (e->state == WISH_OPEN)
+        w->open--;
+    e->state = WISH_DONE;
+    e->outcome = OUTCOME_DONE;
+    memset(e->print, 0, PRINT);
+    replace(&e->version, version);
+}
+
+void
+wish_lose(struct wishes *w, bool refused)
 {
     size_t pos = 0;
     struct entry *e;
 
     while ((e = map_next(&w->by_key, &pos)) != NULL)
-        if (all || e->state == WISH_OPEN)
+        if (e->state == WISH_OPEN)
+            e->state = WISH_LOST;
+        else if (e->state == WISH_REFUSED && refused)
             remove_entry(w, e);
+    w->open = 0;
 }
 
 void
 wish_fini(struct wishes *w)
 {
-    wish_forget(w, true);
+    size_t pos = 0;
+    struct entry *e;
+
+    while ((e = map_next(&w->by_key, &pos)) != NULL)
+        remove_entry(w, e);
     map_fini(&w->by_key);
 }

@@ -30,6 +30,7 @@ struct wishes {
 enum wish_state {
     WISH_NONE,    /* nothing asked */
     WISH_OPEN,    /* asked, no result yet */
+    WISH_LOST,    /* asked, and no result will come: carried out, or not */
     WISH_DONE,    /* carried out; the feed may not show it yet */
     WISH_REFUSED, /* no use to ask again until the object changes */
 };
@@ -38,6 +39,8 @@ enum wish_state {
 struct wish {
     enum wish_state state;
     enum outcome outcome; /* with a result */
+    uint16_t type;        /* of its message */
+    const char *basis;    /* the version it was made from */
     const char *version;  /* DONE: since which resourceVersion it stands */
     const char *reason;   /* REFUSED: why */
 };
@@ -61,9 +64,13 @@ struct wish wish_look(const struct wishes *w, enum action action,
 /* Takes a result; true if it answers the wish that stands. */
 bool wish_result(struct wishes *w, uint32_t id, const struct result *r);
 
-/* Forgets wishes without a word: all (the term is over), or those without a
- * result (the projector is gone, and they with it). */
-void wish_forget(struct wishes *w, bool all);
+/* What a predecessor asked for counts as done, whatever it was. */
+void wish_written(struct wishes *w, enum action action, struct str name,
+                  struct str version);
+
+/* No result will come for what is open: it is lost.  With refused (the term is
+ * over, others may have led), what was refused may be asked again. */
+void wish_lose(struct wishes *w, bool refused);
 
 void wish_fini(struct wishes *w);
 

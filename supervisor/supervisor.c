@@ -390,7 +390,8 @@ do_spawn(struct process *p)
     p->generation++;
     p->pid = spawn_worker(p->row->name, &fd, &err);
     if (p->pid < 0) {
-        p->pid = 0;
+        p->pid = p->dead = 0;
+        snprintf(p->cause, sizeof(p->cause), "not started");
         log_error("worker cannot be started", F_STR("error", err.text),
                   F_STR("worker", p->row->name),
                   F_INT("generation", p->generation));
@@ -538,20 +539,27 @@ do_kill(struct process *p)
         kill(p->pid, SIGKILL);
 }
 
+/* wait: milliseconds to the next start; -1: there is none. */
+static void
+say_died(const struct process *p, int64_t wait)
+{
+    log_write(p->sup->health.stopping ? LOG_DEBUG : LOG_WARN, "worker died",
+              (const struct log_field[]){
+                  F_STR("cause", p->cause),
+                  F_INT("pid", p->dead),
+                  F_INT("nextStartMilliseconds", wait),
+                  F_STR("worker", p->row->name),
+                  F_INT("generation", p->generation),
+                  {0},
+              });
+}
+
 static void
 do_restart(struct process *p)
 {
     int64_t wait = (p->child.due - clock_now()) / CLOCK_MS;
 
-    log_write(p->sup->health.stopping ? LOG_DEBUG : LOG_WARN, "worker died",
-              (const struct log_field[]){
-                  F_STR("cause", p->cause),
-                  F_INT("pid", p->dead),
-                  F_INT("nextStartMilliseconds", wait > 0 ? wait : 0),
-                  F_STR("worker", p->row->name),
-                  F_INT("generation", p->generation),
-                  {0},
-              });
+    say_died(p, wait > 0 ? wait : 0);
     health_died(&p->sup->health, p->row->role, clock_now());
     review(p->sup);
 }
@@ -559,6 +567,7 @@ do_restart(struct process *p)
 static void
 do_give_up(struct process *p)
 {
+    say_died(p, -1);
     if (p->sup->status == 0)
         err_set(p->sup->err,
                 "%s died %d times without getting ready; its last lines in the "
@@ -697,9 +706,11 @@ on_exit_of(struct process *p, int status)
     p->dead = p->pid;
     p->pid = 0;
     /* What it sent before it died still counts, and is read first; then comes
-     * the end of its link. */
+     * the end of its link, unless it left that to another process. */
     if (p->control != NULL)
         chan_drain(p->control);
+    chan_free(p->control);
+    p->control = NULL;
     step(p, CHILD_EXIT);
 }
 

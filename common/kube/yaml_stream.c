@@ -2,6 +2,7 @@
 #include "common/kube/yaml_stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <yaml.h>
 
 #include "common/mem.h"
@@ -14,7 +15,43 @@ struct kube_yaml_stream {
     void *arg;
     size_t since_step; /* bytes taken since the last event */
     bool too_long;
+    /* What was read last, to find the line of a byte in it. */
+    char *chunk;
+    size_t chunk_size;
+    size_t before, lines_before; /* bytes and lines before it */
 };
+
+static size_t
+count_lines(const char *bytes, size_t n)
+{
+    size_t lines = 0;
+
+    for (size_t i = 0; i < n; i++)
+        lines += bytes[i] == '\n';
+    return lines;
+}
+
+static void
+keep_chunk(struct kube_yaml_stream *stream, const unsigned char *bytes,
+           size_t n)
+{
+    stream->before += stream->chunk_size;
+    stream->lines_before += count_lines(stream->chunk, stream->chunk_size);
+    stream->chunk = mem_resize(stream->chunk, n + 1, 1);
+    memcpy(stream->chunk, bytes, n);
+    stream->chunk_size = n;
+}
+
+/* The line of a byte of the last chunk, from 0. */
+static size_t
+line_of(const struct kube_yaml_stream *stream, size_t offset)
+{
+    size_t n = offset < stream->before ? 0 : offset - stream->before;
+
+    if (n > stream->chunk_size)
+        n = stream->chunk_size;
+    return stream->lines_before + count_lines(stream->chunk, n);
+}
 
 static int
 take(void *arg, unsigned char *room, size_t n, size_t *got)
@@ -31,6 +68,7 @@ take(void *arg, unsigned char *room, size_t n, size_t *got)
         return 0;
     *got = (size_t)count;
     stream->since_step += *got;
+    keep_chunk(stream, room, *got);
     return 1;
 }
 
@@ -56,6 +94,7 @@ kube_yaml_stream_free(struct kube_yaml_stream *stream)
     if (stream->has_event)
         yaml_event_delete(&stream->event);
     yaml_parser_delete(&stream->parser);
+    free(stream->chunk);
     free(stream);
 }
 
@@ -66,8 +105,9 @@ explain(const struct kube_yaml_stream *stream, struct kube_yaml_step *step,
     const yaml_parser_t *parser = &stream->parser;
     const char *problem = parser->problem;
 
-    step->line = parser->error == YAML_READER_ERROR ? parser->mark.line
-                                                    : parser->problem_mark.line;
+    step->line = parser->error == YAML_READER_ERROR
+                     ? line_of(stream, parser->problem_offset)
+                     : parser->problem_mark.line;
     if (step->line < parser->context_mark.line)
         step->line = parser->context_mark.line;
     step->line++;

@@ -148,6 +148,8 @@ hold_to_schema(struct object *o, const struct schema *schema, json_t *tree)
     size_t before = problems_errors(o->a->problems);
 
     schema_check(schema, tree, &report);
+    if (problems_errors(o->a->problems) == before && o->piece->flaw != NULL)
+        problem(o->a->problems, PROBLEM_ERROR, &o->place, "%s", o->piece->flaw);
     if (problems_errors(o->a->problems) > before)
         return;
     schema_settle(schema, tree);

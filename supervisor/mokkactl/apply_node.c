@@ -23,10 +23,11 @@ view_fini(struct view *v)
 
 /* metadata is borrowed. */
 static int
-view_init(struct view *v, json_t *metadata, struct err *err)
+view_init(struct view *v, const struct stored *o, json_t *metadata,
+          struct err *err)
 {
     *v = (struct view){.metadata = metadata};
-    if (node_wire(&v->wire, &v->meta, metadata, err) == 0 &&
+    if (node_wire(&v->wire, &v->meta, metadata, o->ours, err) == 0 &&
         ownership_read(&v->o, &v->meta, err) == 0)
         return 0;
     buf_fini(&v->wire);
@@ -64,14 +65,14 @@ conflict(struct work *w, const struct view *v, int keys, const char *what)
 
 /* What stands after the write: the projector looks at it, too. */
 static void
-judge(struct work *w, json_t *metadata)
+judge(struct work *w, const struct stored *o, json_t *metadata)
 {
     const struct intent_node *i = &w->intent.node;
     int wanted = wanted_keys(i);
     struct view v;
     struct err err;
 
-    if (view_init(&v, metadata, &err) != 0) {
+    if (view_init(&v, o, metadata, &err) != 0) {
         apply_end(w, OUTCOME_INVALID, err.text);
         return;
     }
@@ -86,7 +87,7 @@ static void
 write(struct work *w, struct stored *o, json_t *metadata)
 {
     if (apply_commit(w, o, metadata, NULL))
-        judge(w, metadata);
+        judge(w, o, metadata);
 }
 
 static void
@@ -102,10 +103,10 @@ project(struct work *w, struct stored *o, const struct view *v)
     }
     if (wrong == 0 && (wanted & ~v->o.ours) == 0) {
         apply_unchanged(w, o);
-        judge(w, v->metadata);
+        judge(w, o, v->metadata);
         return;
     }
-    managed_apply(v->metadata, i);
+    managed_claim(v->metadata, managed_set(v->metadata, i));
     write(w, o, v->metadata);
 }
 
@@ -114,11 +115,39 @@ release(struct work *w, struct stored *o, const struct view *v)
 {
     if (v->o.ours == 0) {
         apply_unchanged(w, o);
-        judge(w, v->metadata);
+        judge(w, o, v->metadata);
         return;
     }
-    managed_release(v->metadata, v->o.ours & ~v->o.foreign);
+    managed_clear(v->metadata, v->o.ours & ~v->o.foreign);
+    managed_claim(v->metadata, 0);
+    o->ours = 0;
     write(w, o, v->metadata);
+}
+
+static void
+change(struct work *w, struct stored *o, json_t *metadata)
+{
+    struct view v;
+    struct err err;
+
+    if (view_init(&v, o, metadata, &err) != 0) {
+        apply_end(w, OUTCOME_INVALID, err.text);
+        return;
+    }
+    if (w->intent.node.release)
+        release(w, o, &v);
+    else
+        project(w, o, &v);
+    view_fini(&v);
+}
+
+/* A Node that nobody is known to own anything of: nothing can be in the way,
+ * and nothing needs to be looked at afterwards. */
+static void
+project_freely(struct work *w, struct stored *o, json_t *metadata)
+{
+    o->ours = managed_set(metadata, &w->intent.node);
+    apply_commit(w, o, metadata, NULL);
 }
 
 void
@@ -126,20 +155,13 @@ apply_node(struct work *w)
 {
     struct stored *o = apply_target(w, KIND_NODE);
     json_t *metadata;
-    struct view v;
-    struct err err;
 
     if (o == NULL)
         return;
     metadata = stored_tree(o, PART_METADATA);
-    if (view_init(&v, metadata, &err) != 0) {
-        apply_end(w, OUTCOME_INVALID, err.text);
-    } else {
-        if (w->intent.node.release)
-            release(w, o, &v);
-        else
-            project(w, o, &v);
-        view_fini(&v);
-    }
+    if (o->managed || w->intent.node.release)
+        change(w, o, metadata);
+    else
+        project_freely(w, o, metadata);
     json_decref(metadata);
 }

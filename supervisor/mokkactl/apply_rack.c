@@ -7,6 +7,7 @@
 #include "projector/render.h"
 #include "supervisor/mokkactl/apply_kind.h"
 #include "supervisor/mokkactl/defaults.h"
+#include "supervisor/mokkactl/rack_text.h"
 
 /* ---- what a server checks ---------------------------------------------- */
 
@@ -207,23 +208,88 @@ update(struct work *w, json_t *body)
         store(w, o, body);
 }
 
+/* The body that the projector would send. */
+static json_t *
+body_of(const struct intent_rack *i, struct err *err)
+{
+    struct buf text = {0};
+    json_t *body;
+
+    render_rack(&text, i);
+    body = kube_json_parse(buf_str(&text), err);
+    buf_fini(&text);
+    return body;
+}
+
+/* The group and the state of the profile that a rack is made for: what else
+ * there is in it are its number, identities and Nodes, which are as they must
+ * be. */
+static char *
+shape_of(const struct object_rack *r)
+{
+    return mem_printf(
+        "%.*s %.*s %.*s %.*s %lld %.*s", (int)r->inventory.name.n,
+        r->inventory.name.s, (int)r->inventory.uid.n, r->inventory.uid.s,
+        (int)r->group.n, r->group.s, (int)r->profile.uid.n, r->profile.uid.s,
+        (long long)r->profile_generation, (int)r->revision.n, r->revision.s);
+}
+
+/* Another rack of a shape that was taken before: there is nothing to check, and
+ * its spec needs no parsing. false if it is not such a one. */
+static bool
+create_alike(struct work *w, const struct object_rack *rack)
+{
+    struct intent_rack bare = w->intent.rack;
+    struct str name = arena_str(w->arena, w->intent.target.name);
+    struct str spec = w->intent.rack.spec;
+    struct stored *o;
+    json_t *body;
+
+    if (w->intent.target.uid.n > 0 ||
+        cluster_get(w->c, KIND_RACK, name.s) != NULL)
+        return false;
+    bare.spec = STR("{}");
+    body = body_of(&bare, NULL);
+    o = cluster_make(w->c, KIND_RACK, name.s);
+    fill_new(o, json_object_get(body, "metadata"));
+    stored_set(o, PART_SPEC, mem_dup(spec.s, spec.n));
+    stored_keep_rack(o, rack);
+    apply_commit(w, o, json_object_get(body, "metadata"), NULL);
+    json_decref(body);
+    return true;
+}
+
+static void
+write_checked(struct work *w, const char *shape)
+{
+    struct err err;
+    json_t *body = body_of(&w->intent.rack, &err);
+
+    if (body == NULL || check(body, &err) != 0) {
+        apply_end(w, OUTCOME_INVALID, err.text);
+    } else {
+        if (shape != NULL)
+            cluster_learn_shape(w->c, shape);
+        if (w->intent.target.uid.n == 0)
+            create(w, body);
+        else
+            update(w, body);
+    }
+    json_decref(body);
+}
+
 void
 apply_rack_write(struct work *w)
 {
-    struct buf text = {0};
-    struct err err;
-    json_t *body;
+    struct object_rack rack;
+    char *shape = NULL;
 
-    render_rack(&text, &w->intent.rack);
-    body = kube_json_parse(buf_str(&text), &err);
-    buf_fini(&text);
-    if (body == NULL || check(body, &err) != 0)
-        apply_end(w, OUTCOME_INVALID, err.text);
-    else if (w->intent.target.uid.n == 0)
-        create(w, body);
-    else
-        update(w, body);
-    json_decref(body);
+    if (rack_text_read(&rack, w->intent.rack.spec, w->arena))
+        shape = shape_of(&rack);
+    if (shape == NULL || !cluster_knows_shape(w->c, shape) ||
+        !create_alike(w, &rack))
+        write_checked(w, shape);
+    free(shape);
 }
 
 /* ---- RACK_DELETE ------------------------------------------------------- */
@@ -240,7 +306,8 @@ strip(struct stored *o, json_t *live)
         list = kube_json_at(stripped, "metadata.finalizers");
         json_object_set(json_object_get(live, "metadata"), "finalizers", list);
         stored_set_tree(o, PART_SPEC, json_object_get(stripped, "spec"));
-        stored_forget_rack(o);
+        if (json_array_size(list) > 0)
+            stored_forget_rack(o); /* it stays, for others' finalizers */
         json_decref(stripped);
     }
     buf_fini(&out);

@@ -14,13 +14,14 @@
 #include "supervisor/mokkactl/node_wire.h"
 
 struct cluster {
-    bool whole;
+    unsigned keep;                 /* CLUSTER_... */
     struct map names[SHELF_COUNT]; /* struct stored that are there */
     struct map uids;
     struct map left[SHELF_COUNT];     /* the last that is gone, by name */
     struct stored **all[SHELF_COUNT]; /* in the order in which they came */
     size_t count[SHELF_COUNT], room[SHELF_COUNT];
-    uint64_t version; /* the last one given out or seen */
+    uint64_t version;  /* the last one given out or seen */
+    struct map shapes; /* texts */
     struct store *store;
     struct feed *feed; /* NULL: not open */
     size_t adopted, given;
@@ -44,13 +45,24 @@ touched(void *arg, const struct store_touch *touch)
 }
 
 struct cluster *
-cluster_new(bool whole)
+cluster_new(unsigned keep)
 {
     struct cluster *c = mem_zalloc(sizeof(*c));
 
-    c->whole = whole;
+    c->keep = keep;
     c->store = store_new(touched, c);
     return c;
+}
+
+static void
+forget_shapes(struct cluster *c)
+{
+    size_t pos = 0;
+    char *shape;
+
+    while ((shape = map_next(&c->shapes, &pos)) != NULL)
+        free(shape);
+    map_fini(&c->shapes);
 }
 
 void
@@ -68,6 +80,7 @@ cluster_free(struct cluster *c)
         map_fini(&c->left[shelf]);
     }
     map_fini(&c->uids);
+    forget_shapes(c);
     free(c);
 }
 
@@ -117,28 +130,30 @@ put_there(struct cluster *c, struct stored *o)
 
 /* Extracts what a Node's metadata says. */
 static int
-extract_metadata(struct record *record, const json_t *metadata,
-                 struct buf *wire, struct arena *arena, struct err *err)
+extract_metadata(struct record *record, const struct stored *o,
+                 const json_t *metadata, struct buf *wire, struct arena *arena,
+                 struct err *err)
 {
     struct wire_object object = {0};
     struct kube_meta meta;
 
-    if (node_wire(wire, &meta, metadata, err) != 0)
+    if (node_wire(wire, &meta, metadata, o->ours, err) != 0)
         return -1;
     object.meta = &meta;
     return extract_node(record, &object, arena, err);
 }
 
 static int
-extract_object(struct record *record, unsigned shelf, const json_t *tree,
-               struct buf *wire, struct arena *arena, struct err *err)
+extract_object(struct record *record, const struct stored *o,
+               const json_t *tree, struct buf *wire, struct arena *arena,
+               struct err *err)
 {
     const struct wire_object object = {.json = tree};
 
-    if (shelf == KIND_NODE)
-        return extract_metadata(record, json_object_get(tree, "metadata"), wire,
-                                arena, err);
-    return resource_of((enum object_kind)shelf)
+    if (o->shelf == KIND_NODE)
+        return extract_metadata(record, o, json_object_get(tree, "metadata"),
+                                wire, arena, err);
+    return resource_of((enum object_kind)o->shelf)
         ->extract(record, &object, arena, err);
 }
 
@@ -168,7 +183,7 @@ publish(struct cluster *c, struct stored *o, const json_t *tree,
 
     if (o->shelf >= KIND_COUNT)
         return 0;
-    rc = extract_object(&record, o->shelf, tree, &wire, &arena, err);
+    rc = extract_object(&record, o, tree, &wire, &arena, err);
     if (rc == 0 && o->shelf == KIND_RACK) {
         if (json_object_get(tree, "spec") != NULL)
             stored_keep_rack(o, &record.rack);
@@ -211,6 +226,19 @@ see_version(struct cluster *c, const json_t *metadata)
         c->version = version;
 }
 
+/* A Node without managedFields that carries an assignment: nobody else writes
+ * that, so it is taken as ours. */
+static void
+adopt(struct cluster *c, struct stored *o, const json_t *metadata)
+{
+    int present = managed_present(metadata);
+
+    if (o->shelf != KIND_NODE || o->managed || !(present & KEY_ANNOTATION))
+        return;
+    o->ours = present;
+    c->adopted++;
+}
+
 static void
 fill_given(struct cluster *c, struct stored *o, json_t *object)
 {
@@ -218,10 +246,11 @@ fill_given(struct cluster *c, struct stored *o, json_t *object)
 
     o->managed =
         json_array_size(json_object_get(metadata, "managedFields")) > 0;
-    if (o->shelf == KIND_NODE && !o->managed && managed_adopt(metadata))
-        c->adopted++;
+    o->brief = o->shelf == KIND_NODE && !(c->keep & CLUSTER_BEFORE);
+    adopt(c, o, metadata);
     for (enum part part = 0; part < PARTS; part++)
-        if (part == PART_METADATA || o->shelf != KIND_NODE || c->whole)
+        if (part == PART_METADATA || o->shelf != KIND_NODE ||
+            (c->keep & CLUSTER_WHOLE))
             stored_set_tree(o, part, json_object_get(object, part_name(part)));
     stored_settle(o);
 }
@@ -340,6 +369,20 @@ cluster_commit(struct cluster *c, struct stored *o, json_t *metadata,
     else if (is_new)
         o->gone = true;
     return rc;
+}
+
+bool
+cluster_knows_shape(const struct cluster *c, const char *shape)
+{
+    return map_get(&c->shapes, shape) != NULL;
+}
+
+void
+cluster_learn_shape(struct cluster *c, const char *shape)
+{
+    char *copy = mem_strdup(shape);
+
+    free(map_put(&c->shapes, copy, copy));
 }
 
 /* ---- the feed ---------------------------------------------------------- */

@@ -18,8 +18,10 @@ struct cluster;
 /* Kinds that are kept but have no place in the feed. */
 enum { SHELF_POLICY = KIND_COUNT, SHELF_COUNT };
 
-/* whole: of Nodes, spec and status are kept, too, to be shown. */
-struct cluster *cluster_new(bool whole);
+/* What is kept of Nodes, which are many, beside what the plan needs. */
+enum { CLUSTER_WHOLE = 1 /* spec and status */, CLUSTER_BEFORE = 2 };
+
+struct cluster *cluster_new(unsigned keep);
 
 /* NULL is fine. */
 void cluster_free(struct cluster *c);
@@ -52,6 +54,11 @@ struct stored *cluster_make(struct cluster *c, unsigned shelf,
  */
 int cluster_commit(struct cluster *c, struct stored *o, json_t *metadata,
                    json_t *spec, struct err *err);
+
+/* Racks of one shape (a text that the caller makes) differ in nothing that a
+ * server would refuse: whether one of it was taken, and that it was. */
+bool cluster_knows_shape(const struct cluster *c, const char *shape);
+void cluster_learn_shape(struct cluster *c, const char *shape);
 
 /* Takes the object out. */
 void cluster_remove(struct cluster *c, struct stored *o);

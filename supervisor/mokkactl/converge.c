@@ -17,6 +17,10 @@
 #define WRITES_MAX 100
 #define IDLE_TURNS_MAX 100
 
+/* An intent that is refused so often in a row will be for ever: it is left
+ * open, so that the rest can settle. */
+#define REFUSALS_MAX 5
+
 /* An order and its place in a queue. */
 struct queued {
     char *key; /* action, name */
@@ -146,7 +150,10 @@ tell(struct run *run, uint16_t type, uint32_t id, struct str bytes)
                      body == NULL ? NULL : unpacked_root(body), &err) != 0)
         fail(run, &err);
     unpacked_free(body);
-    run->figures->placing += clock_now() - began;
+    began = clock_now() - began;
+    run->figures->placing += began;
+    if (type == MSG_SYNC_END)
+        run->figures->planning = began;
 }
 
 static bool
@@ -227,7 +234,9 @@ take_turn(struct run *run, struct map *queue)
 
     *queue = (struct map){0};
     while ((q = map_next(&taken, &pos)) != NULL) {
-        carry_out(run, q->order, &answers[count++]);
+        if (story_refused(run->story, q->order->action, q->order->target.name) <
+            REFUSALS_MAX)
+            carry_out(run, q->order, &answers[count++]);
         map_remove(&taken, q->key);
         queued_free(q);
     }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,14 +112,69 @@ keep_of_document(struct json_pieces *j)
         buf_add(&j->document, buf_bytes(&j->bytes), j->at);
 }
 
+/* What a whole number that was read as a real is: an integer again, or beyond
+ * all doubt too large for one. NULL for other values. */
+static json_t *
+restored(const json_t *value)
+{
+    double real = json_real_value(value);
+
+    if (!json_is_real(value))
+        return NULL;
+    return fabs(real) < 0x1p63 ? json_integer((int64_t)real)
+                               : json_real(copysign(DBL_MAX, real));
+}
+
+static void
+restore_integers(json_t *tree)
+{
+    const char *key;
+    json_t *value, *better;
+    size_t i;
+
+    json_object_foreach(tree, key, value)
+    {
+        better = restored(value);
+        if (better != NULL)
+            json_object_set_new(tree, key, better);
+        else
+            restore_integers(value);
+    }
+    json_array_foreach(tree, i, value)
+    {
+        better = restored(value);
+        if (better != NULL)
+            json_array_set_new(tree, i, better);
+        else
+            restore_integers(value);
+    }
+}
+
+#define STRICTLY (JSON_REJECT_DUPLICATES | JSON_DECODE_ANY)
+
+/* The object with a number that no integer of ours can hold: a tree to find
+ * out which field that is, and nothing more. */
+static json_t *
+parse_large(struct json_pieces *j, struct str text)
+{
+    json_t *tree =
+        json_loadb(text.s, text.n, STRICTLY | JSON_DECODE_INT_AS_REAL, NULL);
+
+    j->piece.flaw = "a number beyond 64 bits";
+    restore_integers(tree);
+    return tree;
+}
+
 static json_t *
 parse(struct json_pieces *j, struct str text, size_t first)
 {
     json_error_t error;
-    json_t *tree = json_loadb(text.s, text.n,
-                              JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *tree = json_loadb(text.s, text.n, STRICTLY, &error);
     struct err what;
 
+    j->piece.flaw = NULL;
+    if (tree == NULL && json_error_code(&error) == json_error_numeric_overflow)
+        tree = parse_large(j, text);
     if (tree != NULL)
         return tree;
     err_set(&what, "not JSON: %s", error.text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/mokkactl/managed.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "common/api.h"
@@ -19,14 +20,14 @@ static const struct key {
     {KEY_ANNOTATION, "annotations", "f:annotations", ANNOTATION_ASSIGNMENT},
 };
 
-/* The object at key, made if it is not there. */
+/* The value at key, made if it is not there. */
 static json_t *
-inner(json_t *object, const char *key)
+inner(json_t *object, const char *key, json_t *(*make)(void))
 {
     json_t *value = json_object_get(object, key);
 
     if (value == NULL) {
-        value = json_object();
+        value = make();
         json_object_set_new(object, key, value);
     }
     return value;
@@ -52,49 +53,78 @@ drop_entry(json_t *metadata)
         json_object_del(metadata, "managedFields");
 }
 
-/* Our entry, for the keys in the set. */
+/* Appends "f:labels":{...} of the keys in the set. */
+static void
+add_field_map(struct buf *out, const char *name, int set)
+{
+    const char *before = "";
+
+    buf_printf(out, "\"%s\":{", name);
+    for (size_t i = 0; i < nitems(keys); i++) {
+        if (!(set & keys[i].bit) || strcmp(keys[i].set, name) != 0)
+            continue;
+        buf_printf(out, "%s\"f:%s\":{}", before, keys[i].name);
+        before = ",";
+    }
+    buf_addc(out, '}');
+}
+
+void
+managed_fields(struct buf *out, int set)
+{
+    buf_addz(out, "{\"f:metadata\":{");
+    if (set & KEY_ANNOTATION)
+        add_field_map(out, "f:annotations", set);
+    if (set & (KEY_ASSIGNED | KEY_CLIQUE)) {
+        buf_addz(out, set & KEY_ANNOTATION ? "," : "");
+        add_field_map(out, "f:labels", set);
+    }
+    buf_addz(out, "}}");
+}
+
 static json_t *
 new_entry(int set)
 {
     json_t *entry = json_object();
-    json_t *fields = json_object();
+    struct buf fields = {0};
 
-    for (size_t i = 0; i < nitems(keys); i++) {
-        char *field = mem_printf("f:%s", keys[i].name);
-
-        if (set & keys[i].bit)
-            json_object_set_new(inner(inner(fields, "f:metadata"), keys[i].set),
-                                field, json_object());
-        free(field);
-    }
+    managed_fields(&fields, set);
     json_object_set_new(entry, "manager", json_string(FIELD_MANAGER));
     json_object_set_new(entry, "operation", json_string("Apply"));
     json_object_set_new(entry, "apiVersion", json_string("v1"));
     json_object_set_new(entry, "time", json_string(DEFAULT_TIME));
     json_object_set_new(entry, "fieldsType", json_string("FieldsV1"));
-    json_object_set_new(entry, "fieldsV1", fields);
+    json_object_set_new(entry, "fieldsV1",
+                        kube_json_parse(buf_str(&fields), NULL));
+    buf_fini(&fields);
     return entry;
 }
 
-static void
-put_entry(json_t *metadata, int set)
+void
+managed_claim(json_t *metadata, int set)
 {
-    json_t *list;
-
     drop_entry(metadata);
-    list = json_object_get(metadata, "managedFields");
-    if (list == NULL) {
-        list = json_array();
-        json_object_set_new(metadata, "managedFields", list);
-    }
-    json_array_append_new(list, new_entry(set));
+    if (set != 0)
+        json_array_append_new(inner(metadata, "managedFields", json_array),
+                              new_entry(set));
 }
 
-static void
-put(json_t *metadata, const struct key *key, struct str value)
+int
+managed_set(json_t *metadata, const struct intent_node *i)
 {
-    json_object_set_new(inner(metadata, key->map), key->name,
-                        json_stringn(value.s, value.n));
+    const struct str values[nitems(keys)] = {STR(LABEL_TRUE), i->clique,
+                                             i->annotation};
+    int set = 0;
+
+    for (size_t k = 0; k < nitems(keys); k++) {
+        if (values[k].n == 0)
+            continue;
+        json_object_set_new(inner(metadata, keys[k].map, json_object),
+                            keys[k].name,
+                            json_stringn(values[k].s, values[k].n));
+        set |= keys[k].bit;
+    }
+    return set;
 }
 
 static void
@@ -108,32 +138,15 @@ take_off(json_t *metadata, const struct key *key)
 }
 
 void
-managed_apply(json_t *metadata, const struct intent_node *i)
-{
-    const struct str values[nitems(keys)] = {STR("true"), i->clique,
-                                             i->annotation};
-    int set = 0;
-
-    for (size_t k = 0; k < nitems(keys); k++) {
-        if (values[k].n == 0)
-            continue;
-        put(metadata, &keys[k], values[k]);
-        set |= keys[k].bit;
-    }
-    put_entry(metadata, set);
-}
-
-void
-managed_release(json_t *metadata, int ours_alone)
+managed_clear(json_t *metadata, int set)
 {
     for (size_t k = 0; k < nitems(keys); k++)
-        if (ours_alone & keys[k].bit)
+        if (set & keys[k].bit)
             take_off(metadata, &keys[k]);
-    drop_entry(metadata);
 }
 
-bool
-managed_adopt(json_t *metadata)
+int
+managed_present(const json_t *metadata)
 {
     int set = 0;
 
@@ -141,8 +154,5 @@ managed_adopt(json_t *metadata)
         if (json_object_get(json_object_get(metadata, keys[k].map),
                             keys[k].name) != NULL)
             set |= keys[k].bit;
-    if (!(set & KEY_ANNOTATION))
-        return false;
-    put_entry(metadata, set);
-    return true;
+    return set;
 }

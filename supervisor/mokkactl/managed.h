@@ -3,7 +3,6 @@
 #define MOKKACTL_MANAGED_H
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "proto/intent.h"
 
@@ -13,14 +12,20 @@
  * (KEY_... of proto/object.h).
  */
 
-/* Sets our keys as the intent says (an empty clique: not that one). */
-void managed_apply(json_t *metadata, const struct intent_node *i);
+/* Sets our keys as the intent says (an empty clique: not that one); returns
+ * the set. */
+int managed_set(json_t *metadata, const struct intent_node *i);
 
-/* Takes off the keys in the set that are ours alone, and our entry. */
-void managed_release(json_t *metadata, int ours_alone);
+/* Takes off the keys in the set. */
+void managed_clear(json_t *metadata, int set);
 
-/* A Node without managedFields that carries an assignment: its keys are taken
- * as ours. false if it carries none. */
-bool managed_adopt(json_t *metadata);
+/* Makes the entry in managedFields say that these are ours; none: drops it. */
+void managed_claim(json_t *metadata, int set);
+
+/* Which keys are there at all. */
+int managed_present(const json_t *metadata);
+
+/* FieldsV1 that holds the keys in the set, as JSON text. */
+void managed_fields(struct buf *out, int set);
 
 #endif

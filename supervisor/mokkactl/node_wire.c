@@ -4,8 +4,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "supervisor/mokkactl/compact.h"
+#include "supervisor/mokkactl/managed.h"
 
 static void
 add_varint(struct buf *out, uint64_t value)
@@ -90,15 +93,14 @@ add_finalizers(struct buf *out, const json_t *list)
 static void
 add_field_set(struct buf *out, const json_t *fields, struct buf *scratch)
 {
-    char *text = fields == NULL
-                     ? NULL
-                     : json_dumps(fields, JSON_COMPACT | JSON_ENCODE_ANY);
+    struct buf text = {0};
 
-    if (text == NULL)
+    if (fields == NULL)
         return;
-    add_bytes(scratch, 1, str_of(text));
+    compact(&text, fields);
+    add_bytes(scratch, 1, buf_str(&text));
     add_message(out, 7, scratch);
-    free(text);
+    buf_fini(&text);
 }
 
 static void
@@ -126,9 +128,27 @@ add_managed(struct buf *out, const json_t *list, struct buf *scratch)
     buf_fini(&entry);
 }
 
+/* Our entry, for the keys in the set. */
+static void
+add_ours(struct buf *out, int set, struct buf *scratch)
+{
+    struct buf entry = {0}, fields = {0};
+
+    add_bytes(&entry, 1, STR(FIELD_MANAGER));
+    add_bytes(&entry, 2, STR("Apply"));
+    add_bytes(&entry, 3, STR("v1"));
+    add_bytes(&entry, 6, STR("FieldsV1"));
+    managed_fields(&fields, set);
+    add_bytes(scratch, 1, buf_str(&fields));
+    add_message(&entry, 7, scratch);
+    add_message(out, 17, &entry);
+    buf_fini(&entry);
+    buf_fini(&fields);
+}
+
 int
 node_wire(struct buf *wire, struct kube_meta *meta, const json_t *metadata,
-          struct err *err)
+          int ours, struct err *err)
 {
     const json_t *generation = json_object_get(metadata, "generation");
     struct buf out = {0}, scratch = {0};
@@ -144,6 +164,8 @@ node_wire(struct buf *wire, struct kube_meta *meta, const json_t *metadata,
     add_map(&out, 12, json_object_get(metadata, "annotations"), &scratch);
     add_finalizers(&out, json_object_get(metadata, "finalizers"));
     add_managed(&out, json_object_get(metadata, "managedFields"), &scratch);
+    if (ours != 0)
+        add_ours(&out, ours, &scratch);
     add_message(wire, 1, &out);
     buf_fini(&out);
     buf_fini(&scratch);

@@ -11,9 +11,11 @@
 /*
  * Metadata as the API server sends that of Nodes: a PartialObjectMetadata in
  * protobuf.  Appends it to wire, which must be empty, and decodes it again:
- * *meta then has views of wire.  -1 and err if it cannot be decoded.
+ * *meta then has views of wire.  The keys in ours (KEY_...) are said to be
+ * owned by us, beside what managedFields says.  -1 and err if it cannot be
+ * decoded.
  */
 int node_wire(struct buf *wire, struct kube_meta *meta, const json_t *metadata,
-              struct err *err);
+              int ours, struct err *err);
 
 #endif

@@ -29,6 +29,8 @@ struct piece {
     const json_t *list;
     /* A document that is a list: its items were pieces of their own. */
     bool is_list;
+    /* Something that tree does not show makes the object useless; NULL: no. */
+    const char *flaw;
     struct str text;    /* in JSON: what tree was made from */
     struct lines lines; /* in YAML */
 };

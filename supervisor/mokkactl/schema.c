@@ -2,6 +2,7 @@
 #include "supervisor/mokkactl/schema.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,8 @@ type_of(const json_t *value)
         [JSON_NULL] = "null",
     };
 
+    if (json_is_real(value) && fabs(json_real_value(value)) >= 0x1p63)
+        return "a number beyond 64 bits";
     return names[json_typeof(value)];
 }
 
@@ -330,10 +333,8 @@ check_list(const struct check *c, const struct spot *outer,
     struct spot spot = {.outer = outer, .container = list};
     const json_t *item;
 
-    if (!in_range(f, (int64_t)json_array_size(list))) {
+    if (!in_range(f, (int64_t)json_array_size(list)))
         out_of_range(c, outer, f, "items", (int64_t)json_array_size(list));
-        return;
-    }
     json_array_foreach(list, spot.index, item)
     {
         check_value(c, &spot, f->item, item);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "supervisor/mokkactl/compact.h"
 
 static const char *const part_names[PARTS] = {
     [PART_METADATA] = "metadata",
@@ -69,7 +70,7 @@ stored_set(struct stored *o, enum part part, char *text)
         free(text);
         return;
     }
-    if (o->moved[part] || o->file == NULL)
+    if (o->moved[part] || o->file == NULL || o->brief)
         free(o->now[part]);
     else
         o->before[part] = o->now[part];
@@ -80,14 +81,11 @@ stored_set(struct stored *o, enum part part, char *text)
 void
 stored_set_tree(struct stored *o, enum part part, const json_t *tree)
 {
-    char *text = NULL;
+    struct buf text = {0};
 
-    if (tree != NULL) {
-        text = json_dumps(tree, JSON_COMPACT | JSON_ENCODE_ANY);
-        if (text == NULL)
-            fatal("an object that was parsed cannot be written");
-    }
-    stored_set(o, part, text);
+    if (tree != NULL)
+        compact(&text, tree);
+    stored_set(o, part, tree == NULL ? NULL : buf_take(&text));
 }
 
 void

@@ -26,7 +26,10 @@ struct stored {
     char *before[PARTS]; /* of one that moved: as it was given */
     bool moved[PARTS];   /* is not what was given any more */
     bool gone;           /* deleted by the plan */
+    bool brief;          /* before is not kept, only moved */
     bool managed;        /* was given with managedFields */
+    int ours;            /* of a Node that was not: the keys (KEY_...) that
+                          * count as ours */
     unsigned again;      /* that many of its name were there before it */
     unsigned writes;
     struct rack_part *rack; /* of racks: what the spec says */

@@ -107,9 +107,23 @@ story_log(void *arg, enum log_level level, const char *msg,
 }
 
 static char *
-refusal_key(const struct result *r)
+refusal_key(enum action action, struct str name)
 {
-    return mem_printf("%d %.*s", (int)r->action, (int)r->name.n, r->name.s);
+    return mem_printf("%d %.*s", (int)action, (int)name.n, name.s);
+}
+
+unsigned
+story_refused(const struct story *s, enum action action, struct str name)
+{
+    const struct story_refusal *r;
+    char *key;
+
+    if (s->refused.count == 0)
+        return 0;
+    key = refusal_key(action, name);
+    r = map_get(&s->refused, key);
+    free(key);
+    return r == NULL ? 0 : r->times;
 }
 
 void
@@ -117,9 +131,10 @@ story_refuse(struct story *s, const struct result *result)
 {
     struct story_refusal *r = arena_alloc(&s->arena, sizeof(*r));
 
-    *r = (struct story_refusal){result->action, keep(s, result->name),
-                                keep(s, result->reason)};
-    put(s, &s->refused, refusal_key(result), r);
+    *r = (struct story_refusal){
+        result->action, keep(s, result->name), keep(s, result->reason),
+        1 + story_refused(s, result->action, result->name)};
+    put(s, &s->refused, refusal_key(result->action, result->name), r);
 }
 
 void
@@ -129,7 +144,7 @@ story_unrefuse(struct story *s, const struct result *result)
 
     if (s->refused.count == 0)
         return;
-    key = refusal_key(result);
+    key = refusal_key(result->action, result->name);
     map_remove(&s->refused, key);
     free(key);
 }

@@ -36,6 +36,7 @@ struct story_waiting {
 struct story_refusal {
     enum action action;
     char *name, *reason;
+    unsigned times; /* one after another */
 };
 
 struct story {
@@ -55,6 +56,10 @@ void story_log(void *story, enum log_level level, const char *msg,
                const struct log_field *fields);
 
 void story_refuse(struct story *s, const struct result *result);
+
+/* How often it was refused, without having been carried out since. */
+unsigned story_refused(const struct story *s, enum action action,
+                       struct str name);
 
 /* The refusal is over: it was carried out after all. */
 void story_unrefuse(struct story *s, const struct result *result);

@@ -110,15 +110,23 @@ go_beyond(struct yaml_pieces *y, const char *limit)
 
 /* One value more. */
 static void
-count(struct yaml_pieces *y, size_t depth)
+count(struct yaml_pieces *y)
 {
     y->bytes += y->step.text.n;
     if (++y->values > PIECE_VALUES_MAX)
         go_beyond(y, "of more than 262144 values");
     else if (y->bytes > PIECE_BYTES_MAX)
         go_beyond(y, "larger than 16 MiB");
-    else if (depth > PIECE_DEPTH_MAX)
-        go_beyond(y, "nested deeper than 100 levels");
+}
+
+/* libyaml's time goes with the square of the depth, so there is no reading on
+ * behind what is too deep. */
+static bool
+stop_at_depth(struct yaml_pieces *y)
+{
+    go_beyond(y, "nested deeper than 100 levels; nothing behind it is read");
+    y->where = AT_END;
+    return false;
 }
 
 /* To the end of the value that began with the current step. */
@@ -133,6 +141,8 @@ skip(struct yaml_pieces *y)
             depth++;
         else if (y->step.kind == KUBE_YAML_END)
             depth--;
+        if (depth > PIECE_DEPTH_MAX)
+            return stop_at_depth(y);
         if (depth > 0 && !advance(y))
             return false;
     } while (depth > 0);
@@ -243,7 +253,9 @@ take_value(struct yaml_pieces *y)
 static bool
 build(struct yaml_pieces *y, size_t depth, json_t **value)
 {
-    count(y, depth);
+    count(y);
+    if (depth > PIECE_DEPTH_MAX)
+        return stop_at_depth(y);
     if (y->beyond)
         return skip(y);
     switch (y->step.kind) {

@@ -7,6 +7,7 @@ plane but its log, its HTTP port and its process tree.
 """
 
 import collections
+import contextlib
 import http.client
 import json
 import os
@@ -294,11 +295,10 @@ class ControlPlane:
 
     def http(self, path, method="GET"):
         connection = http.client.HTTPConnection(self.address(), timeout=5)
-        connection.request(method, path)
-        response = connection.getresponse()
-        body = response.read()
-        connection.close()
-        return response.status, json.loads(body)
+        with contextlib.closing(connection):
+            connection.request(method, path)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
 
     def ready(self):
         try:

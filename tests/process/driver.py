@@ -225,6 +225,16 @@ class Link:
             if found.name == name:
                 return found
 
+    def now(self):
+        """The frames that are there, without waiting for more."""
+        frames = []
+        while (found := self.whole()) or readable(self.socket):
+            found = found or self.receive()
+            if found is None:
+                break
+            frames.append(found)
+        return frames
+
     def drain(self, seconds=LIMIT):
         """Every frame up to the end of the link."""
         frames = []

@@ -44,7 +44,7 @@ def mutate(body, dice):
     """A tree with one thing, or a few, that are wrong."""
     for _ in range(dice.choice((1, 1, 1, 2, 4))):
         path = dice.choice(list(places(body)))
-        way = dice.randrange(6)
+        way = dice.randrange(9)
 
         def change(value):
             if way == 0 and isinstance(value, list) and value:
@@ -57,6 +57,8 @@ def mutate(body, dice):
                 return value[:dice.randrange(len(value))] + dice.choice("\0/.-ÿ0")
             if way == 4 and isinstance(value, int) and abs(value) < 1 << 62:
                 return value + dice.choice((-1, 1, 1 << 32))
+            if way > 5:  # of the right kind, so that more than the kind is looked at
+                return dice.choice([v for v in ODD if type(v) is type(value)] or ODD)
             return dice.choice(ODD)
         body = changed(body, path, change)
     return body

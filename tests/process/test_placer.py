@@ -132,13 +132,10 @@ class Malformed(Recorded):
                         + frame("BATCH_END"))
         return link
 
-    def drain(self, worker):
+    def obey(self, worker):
         """Plays a projector that does everything it is told."""
         link = worker.links["projector"]
-        while (found := link.whole()) or link.socket in driver.readable(link.socket):
-            found = found or link.receive()
-            if found is None:
-                raise AssertionError("the placer gave up its link to the projector")
+        for found in link.now():
             if found.name in ("PLAN_BEGIN", "PLAN_END", "WITHDRAW"):
                 continue
             action = {"RACK_WRITE": 0, "RACK_DELETE": 0, "NODE_APPLY": 1,
@@ -164,7 +161,8 @@ class Malformed(Recorded):
             bad = [falsify(dice.choice(records[kind]), dice)
                    for _ in range(dice.choice((1, 1, 3)))]
             link = self.sync(worker, dice.sample(whole, len(whole) // 2) + bad)
-            self.drain(worker)
+            self.obey(worker)
+            worker.control.now()
             try:
                 link.wait_read()
             except OSError:
@@ -196,6 +194,7 @@ class Malformed(Recorded):
             bad = falsify(data, dice, dice.choice((number, 0, 1, dice.randrange(100))))
             link.send_bytes(frame("WRITTEN_END") + data + bad)
             link.wait_read()
+            worker.control.now()
             self.assertTrue(worker.alive(), worker.output()[-4000:])
         self.assertEqual(worker.stop(), (True, 0))
 

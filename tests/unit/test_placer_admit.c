@@ -279,7 +279,7 @@ test_8_2_order(void **state)
 /* First fit, by declared groups, whatever else is wrong; 0 and more than 64
  * never. */
 static void
-test_8_2_12_11_budget(void **state)
+test_8_2_1_12_11_budget(void **state)
 {
     struct admit_inventory v[] = {
         inventory("a", 1, 1, 0),
@@ -309,7 +309,7 @@ test_8_2_12_11_budget(void **state)
 
 /* The budget is told apart from the decision. */
 static void
-test_8_2_budgeted(void **state)
+test_8_2_1_budgeted(void **state)
 {
     struct admit_inventory v[] = {
         inventory("a", 1, 1, 0),
@@ -328,9 +328,52 @@ test_8_2_budgeted(void **state)
     assert_false(verdicts[2].budgeted);
 }
 
+/* Who is no candidate is not decided on its capacity; the target of one that is
+ * has what its unresolved groups keep, and its growth is what that exceeds. */
+static void
+test_8_2_3_candidates(void **state)
+{
+    struct admit_inventory v[] = {
+        inventory("a", 1, 60000, 0),
+        inventory("b", 2, 60000, 0),
+    };
+
+    (void)state;
+    assert_decisions(v, 2, 0, "accepted rejected");
+    v[0].valid = false;
+    assert_decisions(v, 2, 0, "aside accepted");
+    v[0] = inventory("a", 1, 60000, 0);
+    v[0].deleting = true;
+    assert_decisions(v, 2, 0, "aside accepted");
+    /* No resolved group: accepted, and charges nothing but what it has. */
+    v[0] = inventory("a", 1, 60000, 0);
+    v[0].resolved = false;
+    assert_decisions(v, 2, 0, "accepted accepted");
+    /* No group in the budget: rejected, and charges nothing. */
+    v[0] = inventory("a", 1, 60000, 0);
+    v[0].declared = 65;
+    assert_decisions(v, 2, 0, "rejected accepted");
+    /* 40000 of a resolved group and 20001 kept by an unresolved one. */
+    v[0] = inventory("a", 1, 40000, 20001);
+    v[0].kept = ones(20001);
+    v[1].desired = ones(39999);
+    assert_decisions(v, 2, 20001, "accepted accepted");
+    v[1].desired = ones(40000);
+    assert_decisions(v, 2, 20001, "accepted rejected");
+    /* What stands already is no growth: nothing to wait for. */
+    v[0] = inventory("a", 1, 40000, 60001);
+    v[0].kept = ones(20001);
+    assert_decisions(v, 1, 100000, "accepted");
+    v[0].desired = ones(40001);
+    assert_decisions(v, 1, 100000, "rejected");
+    v[0].existing = ones(60000);
+    v[0].desired = ones(40000);
+    assert_decisions(v, 1, 99999, "accepted");
+}
+
 /* Racks of no candidate are charged until they are gone. */
 static void
-test_8_2_fixed(void **state)
+test_8_2_4_fixed(void **state)
 {
     struct admit_inventory v[] = {
         inventory("a", 1, 50000, 0),
@@ -534,9 +577,10 @@ main(void)
         cmocka_unit_test(test_8_1_exceeds),
         cmocka_unit_test(test_8_1_supported),
         cmocka_unit_test(test_8_2_order),
-        cmocka_unit_test(test_8_2_12_11_budget),
-        cmocka_unit_test(test_8_2_budgeted),
-        cmocka_unit_test(test_8_2_fixed),
+        cmocka_unit_test(test_8_2_1_12_11_budget),
+        cmocka_unit_test(test_8_2_1_budgeted),
+        cmocka_unit_test(test_8_2_3_candidates),
+        cmocka_unit_test(test_8_2_4_fixed),
         cmocka_unit_test(test_8_3_readiness),
         cmocka_unit_test(test_8_3_growth_by_member),
         cmocka_unit_test(test_8_3_overflow),

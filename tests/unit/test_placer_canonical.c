@@ -208,8 +208,34 @@ test_4_2_not_utf8(void **state)
     buf_fini(&out);
 }
 
+/* By index, whatever their order; nothing else in them moves. */
 static void
-test_4_1_sorts(void **state)
+test_4_1_1_slots(void **state)
+{
+    json_t *spec = spec_of("rev-01");
+    json_t *slots = json_at(spec, "node.topology.gpuSlots");
+    char *wanted = must_canonical(spec);
+    char *text;
+
+    (void)state;
+    json_array_append(slots, json_array_get(slots, 0));
+    json_array_remove(slots, 0);
+    assert_int_equal(json_int(json_array_get(slots, 0), "index"), 1);
+    text = must_canonical(spec);
+    assert_string_equal(text, wanted);
+    free(text);
+    json_put(spec, "node.topology.gpuSlots.0.pciAddress",
+             json_string("0000:03:00.0"));
+    text = must_canonical(spec);
+    assert_string_not_equal(text, wanted);
+    free(text);
+    free(wanted);
+    json_decref(spec);
+}
+
+/* Graphics clocks as numbers; the entries that have them keep their order. */
+static void
+test_4_1_2_clocks(void **state)
 {
     json_t *spec = spec_of("rev-01");
     char *text;
@@ -218,13 +244,26 @@ test_4_1_sorts(void **state)
     json_put(spec, "node.gpus.clocks",
              json_text("{\"supported\":[{\"memoryMHz\":9,\"graphicsMHz\":[100,"
                        "20,-3]},{\"memoryMHz\":1,\"graphicsMHz\":[2,1]}]}"));
-    json_put(spec, "node.gpus.capabilities",
-             json_text("{\"attributes\":{\"b\":{\"strings\":[\"b\",\"a\","
-                       "\"B\",\"ab\"]},\"B\":{},\"a\":{}}}"));
     text = must_canonical(spec);
     assert_non_null(strstr(text,
                            "[{\"memoryMHz\":9,\"graphicsMHz\":[-3,20,100]},"
                            "{\"memoryMHz\":1,\"graphicsMHz\":[1,2]}]"));
+    free(text);
+    json_decref(spec);
+}
+
+/* Texts as bytes. */
+static void
+test_4_1_3_attributes(void **state)
+{
+    json_t *spec = spec_of("rev-01");
+    char *text;
+
+    (void)state;
+    json_put(spec, "node.gpus.capabilities",
+             json_text("{\"attributes\":{\"b\":{\"strings\":[\"b\",\"a\","
+                       "\"B\",\"ab\"]},\"B\":{},\"a\":{}}}"));
+    text = must_canonical(spec);
     assert_non_null(strstr(text,
                            "{\"B\":{},\"a\":{},\"b\":{\"strings\":[\"B\",\"a\","
                            "\"ab\",\"b\"]}}"));
@@ -648,9 +687,9 @@ shuffled(struct seeded *s, json_t *json)
 /* Order of slots, members and sets makes no difference; the canonical text is
  * its own canonical text. */
 static void
-test_4_1_order_and_idempotence(void **state)
+test_4_1_4_order_and_idempotence(void **state)
 {
-    struct seeded s = seeded_start("test_4_1_order_and_idempotence");
+    struct seeded s = seeded_start("test_4_1_4_order_and_idempotence");
     json_t *spec = spec_of("rev-07");
     char *wanted = must_canonical(spec);
     json_t *again = json_text(wanted);
@@ -681,13 +720,15 @@ main(void)
         cmocka_unit_test(test_4_3_12_6_numa_zero),
         cmocka_unit_test(test_4_2_12_7_escapes),
         cmocka_unit_test(test_4_2_not_utf8),
-        cmocka_unit_test(test_4_1_sorts),
+        cmocka_unit_test(test_4_1_1_slots),
+        cmocka_unit_test(test_4_1_2_clocks),
+        cmocka_unit_test(test_4_1_3_attributes),
         cmocka_unit_test(test_4_2_12_8_quantities),
         cmocka_unit_test(test_4_1_wrong_types),
         cmocka_unit_test(test_4_3_every_member),
         cmocka_unit_test(test_4_1_unknown_members),
         cmocka_unit_test(test_4_1_ranges),
-        cmocka_unit_test(test_4_1_order_and_idempotence),
+        cmocka_unit_test(test_4_1_4_order_and_idempotence),
     };
     struct test_table table = {.count = 0};
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <sha1.h>
+#include <sha2.h>
 #include <string.h>
 
 #include "common/map.h"
@@ -59,9 +60,19 @@ assert_rack_name(const char *inventory, const char *uid, const char *group,
     assert_int_equal(strspn(name + strlen(name) - 12, "0123456789abcdef"), 12);
 }
 
+/* Inventory, group, index, with hyphens between. */
+static void
+test_3_5_2_readable(void **state)
+{
+    (void)state;
+    assert_rack_name("lab", "u", "train", 7, "lab-train-7");
+    assert_rack_name("lab", "u", "train", 100000, "lab-train-100000");
+    assert_rack_name("1", "u", "2", 4294967295u, "1-2-4294967295");
+}
+
 /* Lower case, one hyphen for a run, none at the ends. */
 static void
-test_3_5_readable(void **state)
+test_3_5_3_characters(void **state)
 {
     (void)state;
     assert_rack_name("Lab", "u", "Train", 7, "lab-train-7");
@@ -72,7 +83,7 @@ test_3_5_readable(void **state)
 
 /* Cut to 50 bytes first, hyphens stripped after; nothing cut at 50. */
 static void
-test_3_5_12_5_cut(void **state)
+test_3_5_4_12_5_cut(void **state)
 {
     const char *const a49 = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     const char *const a46 = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -86,15 +97,40 @@ test_3_5_12_5_cut(void **state)
                      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-g-1");
 }
 
+/* What people read, a hyphen, the suffix: 63 bytes at most. */
+static void
+test_3_5_5_put_together(void **state)
+{
+    char name[IDENTITY_NAME_MAX];
+    struct buf long_name = {0};
+
+    (void)state;
+    identity_rack_name(STR("lab"), STR("u"), STR("g"), 0, name);
+    assert_int_equal(strlen(name), strlen("lab-g-0") + 1 + 12);
+    for (int i = 0; i < 253; i++)
+        buf_addc(&long_name, 'x');
+    identity_rack_name(buf_str(&long_name), STR("u"), STR("g"), 0, name);
+    assert_int_equal(strlen(name), 63);
+    assert_int_equal(name[50], '-');
+    buf_fini(&long_name);
+}
+
 /* The suffix hashes UID, group and index, not the inventory's name (nor kind or
  * version). Lookalikes differ by it. */
 static void
-test_3_5_12_2_suffix(void **state)
+test_3_5_1_12_2_suffix(void **state)
 {
+    /* LP("u1") LP("g") U32(258) */
+    static const uint8_t bytes[] = {0, 0, 0,   2, 'u', '1', 0, 0,
+                                    0, 1, 'g', 0, 0,   1,   2};
+    char digest[SHA256_DIGEST_STRING_LENGTH];
     char one[IDENTITY_NAME_MAX];
     char two[IDENTITY_NAME_MAX];
 
     (void)state;
+    SHA256Data(bytes, sizeof(bytes), digest);
+    identity_rack_name(STR("a.b"), STR("u1"), STR("g"), 258, one);
+    assert_memory_equal(one + strlen(one) - 12, digest, 12);
     identity_rack_name(STR("a.b"), STR("u1"), STR("g"), 0, one);
     identity_rack_name(STR("a-b"), STR("u2"), STR("g"), 0, two);
     assert_memory_equal(one, two, strlen("a-b-g-0-"));
@@ -211,6 +247,60 @@ test_3_2_12_1_against_reference(void **state)
     buf_fini(&name);
 }
 
+/* Each step of one identity in full. */
+static void
+test_3_6_worked_example(void **state)
+{
+    static const uint32_t at[] = {2, 0, 0};
+    const struct str uid = STR("inventory-uid-a");
+    const struct str group = STR("compute");
+    struct identity_gpus gpus;
+    struct buf name = {0};
+    struct buf inventory = {0};
+    struct buf groups = {0};
+    char digest[SHA256_DIGEST_STRING_LENGTH];
+    char rack[IDENTITY_NAME_MAX];
+    char fabric[IDENTITY_UUID];
+    char clique[IDENTITY_CLIQUE];
+    char uuid[IDENTITY_GPU];
+    char serial[IDENTITY_SERIAL];
+    char text[IDENTITY_UUID];
+    uint8_t v5[SHA1_DIGEST_LENGTH];
+
+    (void)state;
+    name_text(&name, uid);
+    name_text(&name, group);
+    name_u32(&name, 2);
+    assert_int_equal(name.len, 4 + 15 + 4 + 7 + 4);
+    SHA256Data((const uint8_t *)buf_bytes(&name), name.len, digest);
+    assert_memory_equal(digest, "152f2cf61b78", 12);
+    identity_rack_name(STR("inventory-a"), uid, group, 2, rack);
+    assert_string_equal(rack, "inventory-a-compute-2-152f2cf61b78");
+    name_of(&name, "fabric", uid, group, at, 1);
+    assert_int_equal(name.len, 16 + 17 + 4 + 6 + 4 + 15 + 4 + 7 + 4);
+    v5_of(&name, v5, text);
+    assert_string_equal(text, "2c79cf0a-9456-5f4d-aef6-c9dba304466a");
+    identity_fabric(uid, group, 2, fabric);
+    assert_string_equal(fabric, text);
+    identity_clique(fabric, clique);
+    assert_string_equal(clique, "2c79cf0a-9456-5f4d-aef6-c9dba304466a.0");
+    identity_gpus_init(&gpus, uid, group, 2);
+    identity_gpu(&gpus, 0, 0, uuid, serial);
+    assert_string_equal(uuid, "GPU-e1fc2f7b-7e71-5cdd-addf-11103758e19f");
+    assert_string_equal(serial, "01184543437958700640");
+    /* Names longer than the readable part may be. */
+    for (int i = 0; i < 8; i++)
+        buf_addz(&inventory, "very-long-inventory-");
+    for (int i = 0; i < 20; i++)
+        buf_addz(&groups, "group");
+    identity_rack_name(buf_str(&inventory), uid, buf_str(&groups), 12345, rack);
+    assert_string_equal(
+        rack, "very-long-inventory-very-long-inventory-very-long-60142d58c4a7");
+    buf_fini(&name);
+    buf_fini(&inventory);
+    buf_fini(&groups);
+}
+
 /* Version and variant are in every identity, also before the serial is read. */
 static void
 test_3_3_12_3_bits(void **state)
@@ -264,9 +354,12 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_3_5_readable),
-        cmocka_unit_test(test_3_5_12_5_cut),
-        cmocka_unit_test(test_3_5_12_2_suffix),
+        cmocka_unit_test(test_3_5_2_readable),
+        cmocka_unit_test(test_3_5_3_characters),
+        cmocka_unit_test(test_3_5_4_12_5_cut),
+        cmocka_unit_test(test_3_5_5_put_together),
+        cmocka_unit_test(test_3_6_worked_example),
+        cmocka_unit_test(test_3_5_1_12_2_suffix),
         cmocka_unit_test(test_3_1_12_4_bytes),
         cmocka_unit_test(test_3_2_12_1_against_reference),
         cmocka_unit_test(test_3_3_12_3_bits),

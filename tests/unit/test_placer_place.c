@@ -1150,13 +1150,40 @@ test_9_any_order(void **state)
     }
 }
 
+/* Each binding is in the plan once: it stays, or it goes for the first reason
+ * of the table that holds.  None moves. */
+static void
+assert_reasons(const struct estate *e)
+{
+    const struct place_plan *p = &e->plan;
+    bool *seen = mem_zalloc(e->in.binding_count * sizeof(*seen));
+
+    assert_int_equal(p->retained_count + p->released_count,
+                     e->in.binding_count);
+    for (size_t i = 0; i < p->retained_count; i++) {
+        assert_null(ref_reason(&e->in, p->retained[i]));
+        assert_false(seen[p->retained[i] - e->in.bindings]);
+        seen[p->retained[i] - e->in.bindings] = true;
+    }
+    for (size_t i = 0; i < p->released_count; i++) {
+        const char *reason = ref_reason(&e->in, p->released[i].binding);
+
+        assert_string_equal(reason == NULL ? "none" : reason,
+                            release_name(p->released[i].reason));
+        assert_false(seen[p->released[i].binding - e->in.bindings]);
+        seen[p->released[i].binding - e->in.bindings] = true;
+    }
+    free(seen);
+}
+
 /* Of a plan: no coordinate twice, no Node assigned that is bound or assigned
- * already, only eligible ones that match. */
+ * already, only eligible ones that match; no binding moved without a reason. */
 static void
 assert_sane(const struct estate *e)
 {
     const struct place_plan *p = &e->plan;
 
+    assert_reasons(e);
     for (size_t i = 0; i < p->assigned_count; i++) {
         const struct place_assigned *a = &p->assigned[i];
 

@@ -61,7 +61,7 @@ assert_rows(const struct row *rows, size_t count)
 /* Each bound of the rule for texts that stay as they are, from both sides. All
  * confirmed by the Kubernetes library. */
 static void
-test_4_4_verbatim(void **state)
+test_4_4_1_verbatim(void **state)
 {
     static const struct row rows[] = {
         {"123456789012345678", "123456789012345678"},
@@ -99,7 +99,7 @@ test_4_4_verbatim(void **state)
 }
 
 static void
-test_4_4_emit(void **state)
+test_4_4_2_emit(void **state)
 {
     static const struct row rows[] = {
         {"1E", "1E"},
@@ -127,6 +127,18 @@ test_4_4_emit(void **state)
 
     (void)state;
     assert_rows(rows, nitems(rows));
+}
+
+/* Just this text; other zeros have forms of their own. */
+static void
+test_4_4_0_zero(void **state)
+{
+    (void)state;
+    assert_canonical("0", "0");
+    assert_canonical(" 0 ", "0");
+    assert_canonical("00", "0");
+    assert_canonical("0Ki", "0");
+    assert_canonical("0.0", "0");
 }
 
 static void
@@ -295,16 +307,51 @@ test_4_4_round_trip(void **state)
     }
 }
 
+/* Any text parses to a fixed point, or not at all. */
+static void
+test_4_4_any_text(void **state)
+{
+    static const char letters[] = "0123456789900..+-eEKMGTPikmnu \"";
+    struct seeded s = seeded_start("test_4_4_any_text");
+    int parsed = 0;
+
+    (void)state;
+    for (int i = 0; i < seeded_rounds(50000); i++) {
+        struct buf once = {0};
+        struct buf twice = {0};
+        char text[12];
+        struct str in = {text, (size_t)seeded_below(&s, sizeof(text))};
+        struct err err;
+
+        for (size_t j = 0; j < in.n; j++)
+            text[j] = letters[seeded_below(&s, sizeof(letters) - 1)];
+        if (quantity_canonical(&once, in, &err) != 0) {
+            assert_int_equal(once.len, 0);
+            assert_true(strlen(err.text) > 0);
+            continue;
+        }
+        parsed++;
+        assert_int_equal(quantity_canonical(&twice, buf_str(&once), &err), 0);
+        if (!str_eq(buf_str(&once), buf_str(&twice)))
+            fail_msg("%.*s", (int)in.n, in.s);
+        buf_fini(&once);
+        buf_fini(&twice);
+    }
+    assert_true(parsed > 0);
+}
+
 int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_4_4_verbatim),
-        cmocka_unit_test(test_4_4_emit),
+        cmocka_unit_test(test_4_4_1_verbatim),
+        cmocka_unit_test(test_4_4_2_emit),
+        cmocka_unit_test(test_4_4_0_zero),
         cmocka_unit_test(test_4_4_blanks),
         cmocka_unit_test(test_4_4_does_not_parse),
         cmocka_unit_test(test_4_4_long),
         cmocka_unit_test(test_4_4_round_trip),
+        cmocka_unit_test(test_4_4_any_text),
     };
     struct test_table table = {.count = 0};
 
