@@ -24,6 +24,19 @@ want(struct placer *p, enum action action, const struct target *target,
     return said;
 }
 
+/* Nothing is decided of that object now: what was carried out and stands, or
+ * was refused of an older version, is no wish any more. */
+static void
+drop_settled(struct placer *p, enum action action, const struct object_meta *m)
+{
+    struct wish w = wish_look(&p->wishes, action, m->name);
+
+    if (w.state == WISH_DONE ? version_cmp(m->version, str_of(w.version)) >= 0
+                             : w.state == WISH_REFUSED &&
+                                   version_cmp(m->version, str_of(w.basis)) > 0)
+        wish_drop(&p->wishes, action, m->name);
+}
+
 static struct target
 target_of(const struct object_meta *m)
 {
@@ -109,8 +122,7 @@ is_stirring(const struct placer *p, const struct world_node *n)
     struct wish w = wish_look(&p->wishes, ACTION_NODE, n->o.meta.name);
 
     return w.state == WISH_OPEN || w.state == WISH_LOST ||
-           (w.state == WISH_DONE &&
-            version_cmp(n->o.meta.version, str_of(w.version)) < 0);
+           version_cmp(n->o.meta.version, str_of(w.version)) < 0;
 }
 
 /* A durable binding that stays: its projection stands, or is applied. */
@@ -470,6 +482,16 @@ is_projectable(const struct world_rack *have, const struct plan_rack *rack)
            str_is(have->o.digest, rack->facts.digest);
 }
 
+/* Its projection is not looked at. */
+static void
+leave_slot(struct placer *p, const struct object_slot *slot)
+{
+    const struct world_node *n = world_node_exact(&p->world, &slot->node);
+
+    if (n != NULL)
+        drop_settled(p, ACTION_NODE, &n->o.meta);
+}
+
 /* A binding that stays; its projection is looked at once it is durable, and
  * unless a write on its way takes it off.  One that was lost on the way is not
  * made if the Node may be bound elsewhere. */
@@ -481,12 +503,14 @@ keep_slot(struct placer *p, const struct plan_rack *rack,
     const struct object_slot *slot =
         have == NULL ? NULL : slot_at(&have->o, b->in.slot);
     bool durable = slot != NULL && str_eq(slot->node.uid, b->in.node.uid);
+    bool once = b->node->binding_count == 1;
 
-    if (durable || b->node->binding_count == 1)
+    if (durable || once)
         s->nodes[b->in.slot] = b->in.node;
-    if (durable && !leaving && is_projectable(have, rack) &&
-        b->node->binding_count == 1)
+    if (durable && once && !leaving && is_projectable(have, rack))
         decide_projection(p, &have->o, slot);
+    else if (durable)
+        leave_slot(p, slot);
 }
 
 static void
@@ -562,6 +586,8 @@ decide_rack(struct placer *p, const struct plan_rack *rack,
     if (!s.held && is_writable(rack->group->inventory, have) &&
         !is_busy(p, str_of(rack->facts.name), have))
         write_rack(p, rack, have, s.nodes);
+    else if (have != NULL)
+        drop_settled(p, ACTION_RACK, &have->o.meta);
     free(s.nodes);
 }
 
@@ -649,6 +675,16 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
            r);
 }
 
+/* A rack that is left as it is. */
+static void
+leave_rack(struct placer *p, const struct world_rack *r)
+{
+    drop_settled(p, ACTION_RACK, &r->o.meta);
+    for (size_t i = 0; i < r->o.slot_count; i++)
+        if (r->o.slots[i].node.name.n > 0)
+            leave_slot(p, &r->o.slots[i]);
+}
+
 /* A rack that is not (or not any more) one of those that are to be.  One whose
  * inventory is gone goes when somebody deletes it. */
 static void
@@ -666,6 +702,8 @@ decide_other(struct placer *p, const char *name)
         retire(p, r, RELEASE_RACK_DELETING);
     else if (v != NULL && is_retired(p, r, v, &why))
         retire(p, r, why);
+    else
+        leave_rack(p, r);
 }
 
 /* ---- one pass ---------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "placer/decide.h"
 #include "placer/status.h"
 #include "proto/frame.h"
+#include "proto/pack.h"
 #include "proto/unpack.h"
 
 void
@@ -401,6 +402,17 @@ settle_lost(struct placer *p)
     }
 }
 
+static void
+say_plan(struct placer *p, uint64_t term)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 1);
+    pack_int(&body, (int64_t)term);
+    p->wishes.send(p->wishes.arg, MSG_PLAN_BEGIN, 0, buf_str(&body));
+    buf_fini(&body);
+}
+
 /* One pass: say what differs between wanted and standing. */
 static void
 work(struct placer *p)
@@ -413,7 +425,7 @@ work(struct placer *p)
     if (!p->synced || p->term == 0 || !p->linked || p->unseen.count > 0)
         return;
     if (began)
-        p->wishes.send(p->wishes.arg, MSG_PLAN_BEGIN, 0, STR(""));
+        say_plan(p, p->term);
     if (!p->rebuild && p->recharged && plan_readmit(&p->plan))
         drop_derived(p);
     p->recharged = false;
@@ -988,6 +1000,6 @@ placer_term_ended(struct placer *p)
     p->planned = 0;
     wish_lose(&p->wishes, true);
     lose(p);
-    say(p, MSG_PLAN_BEGIN, 0, STR(""));
+    say_plan(p, 0);
     say(p, MSG_PLAN_END, 0, STR(""));
 }

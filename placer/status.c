@@ -431,9 +431,12 @@ status_rack(struct placer *p, const char *name)
     struct condition ready;
     struct buf fields = {0};
 
-    if (r == NULL || n->inventory == SIZE_MAX || !rack_owned(&r->o) ||
-        r->o.meta.deleting)
+    if (r == NULL)
         return;
+    if (n->inventory == SIZE_MAX || !rack_owned(&r->o) || r->o.meta.deleting) {
+        wish_drop(&p->wishes, ACTION_RACK_STATUS, r->o.meta.name);
+        return;
+    }
     set_ready(&ready, &arena, n);
     buf_printf(&fields,
                "{\"assignedNodes\":%" PRId64 ",\"observedGeneration\":%" PRId64

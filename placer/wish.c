@@ -65,10 +65,11 @@ print_of(struct str body, unsigned char print[PRINT])
     memcpy(print, digest, PRINT);
 }
 
-/* Whether saying it (again) could change anything. After DONE, who asks for
- * anything from an older version has not seen the echo yet, and who asks for
- * the same from that very version would change nothing; a deletion leaves no
- * version, and an object outside the feed has no basis to compare. */
+/* Whether saying it (again) could change anything. With a result that tells a
+ * version, who asks for anything from an older one has not seen the echo yet,
+ * and who asks for the same from that very version would change nothing; a
+ * deletion leaves no version, and an object outside the feed has no basis to
+ * compare. */
 static bool
 is_news(const struct entry *e, struct str basis, const unsigned char *print)
 {
@@ -77,7 +78,7 @@ is_news(const struct entry *e, struct str basis, const unsigned char *print)
 
     if (e->state == WISH_LOST)
         return true;
-    if (e->state != WISH_DONE || basis.n == 0 || e->version[0] == '\0')
+    if (e->state == WISH_OPEN || basis.n == 0 || e->version[0] == '\0')
         return !same;
     order = version_cmp(basis, str_of(e->version));
     return order > 0 || (order == 0 && !same);

@@ -41,7 +41,8 @@ struct wish {
     enum outcome outcome; /* with a result */
     uint16_t type;        /* of its message */
     const char *basis;    /* the version it was made from */
-    const char *version;  /* DONE: since which resourceVersion it stands */
+    const char *version;  /* DONE: since which resourceVersion it stands;
+                           * REFUSED: of the object then, "" if not told */
     const char *reason;   /* REFUSED: why */
 };
 

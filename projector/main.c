@@ -174,12 +174,14 @@ static int
 on_plan_begin(void *state, struct chan *from, struct message *m,
               struct err *err)
 {
+    struct unpack u = unpack_fields(m->body);
+    int64_t term = unpack_int(&u);
     struct projector *p = state;
 
     (void)from;
-    (void)m;
-    if (may_want(p, err) != 0)
+    if (unpack_end(&u, err) != 0 || may_want(p, err) != 0)
         return -1;
+    writer_plan(p->writer, (uint64_t)term);
     return intents_plan_begin(p->intents, clock_now(), err);
 }
 
@@ -199,12 +201,13 @@ on_term_began(void *state, struct chan *from, struct message *m,
 {
     struct projector *p = state;
     struct unpack u = unpack_fields(m->body);
-    int64_t term = unpack_int(&u);
 
     (void)from;
+    unpack_int(&u);
     if (unpack_end(&u, err) != 0)
         return -1;
-    writer_term_began(p->writer, (uint64_t)term);
+    /* The plan names the term; this only says that the page is worth a look. */
+    writer_wake(p->writer);
     return 0;
 }
 

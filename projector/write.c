@@ -42,7 +42,7 @@ struct writer {
     struct line waiting; /* those of them that have a request to send */
     unsigned requests;
     const struct lease_page *page;
-    uint64_t term;
+    uint64_t term; /* of the plan that is carried out; 0: none */
     bool stopping;
     uint64_t writes[ACTION_COUNT];
     uint64_t retries;
@@ -50,7 +50,8 @@ struct writer {
     struct err trouble[ACTION_COUNT];
 };
 
-/* The lease page alone decides at the moment of a request. */
+/* The lease page alone decides at the moment of a request; what was decided in
+ * another term than the present one is not sent. */
 static bool
 in_term(const struct writer *w)
 {
@@ -60,7 +61,7 @@ in_term(const struct writer *w)
     if (w->stopping || w->term == 0 || w->page == NULL || w->client == NULL)
         return false;
     lease_page_read(w->page, &term, &deadline);
-    return term != 0 && clock_now() < deadline;
+    return term == w->term && clock_now() < deadline;
 }
 
 static const char *
@@ -386,7 +387,7 @@ writer_lease(struct writer *w, const struct lease_page *page)
 }
 
 void
-writer_term_began(struct writer *w, uint64_t term)
+writer_plan(struct writer *w, uint64_t term)
 {
     w->term = term;
     writer_wake(w);

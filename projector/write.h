@@ -47,9 +47,11 @@ int writer_rate(struct writer *w, const char *qps, const char *burst,
 void writer_client(struct writer *w, struct kube_client *client);
 void writer_lease(struct writer *w, const struct lease_page *page);
 
-/* Nothing is sent but in a term. One that ended is not ended by news about an
- * older one. */
-void writer_term_began(struct writer *w, uint64_t term);
+/* A plan of that term begins: what it holds is sent while the lease page shows
+ * this very term. 0: of no term, nothing is sent. */
+void writer_plan(struct writer *w, uint64_t term);
+
+/* That term is over, and with it those before. */
 void writer_term_ended(struct writer *w, uint64_t term);
 
 /* The table changed. */

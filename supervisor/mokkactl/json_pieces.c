@@ -357,16 +357,24 @@ scan(struct json_pieces *j)
     return cut;
 }
 
+/* Which limit so many bytes and values exceed; NULL: none. */
+static const char *
+limit_of(size_t bytes, size_t values)
+{
+    if (bytes > PIECE_BYTES_MAX)
+        return "larger than 16 MiB";
+    if (values > PIECE_VALUES_MAX)
+        return "of more than 262144 values";
+    return NULL;
+}
+
 /* An object beyond the limits is passed over without being kept. */
 static void
 obey_limits(struct json_pieces *j)
 {
-    if (j->where == IN_DOCUMENT && j->document.len + j->at > PIECE_BYTES_MAX)
-        j->limit = "larger than 16 MiB";
-    if (j->at > PIECE_BYTES_MAX)
-        j->limit = "larger than 16 MiB";
-    if (j->values > PIECE_VALUES_MAX)
-        j->limit = "of more than 262144 values";
+    if (j->limit == NULL)
+        j->limit = limit_of(
+            j->at + (j->where == IN_DOCUMENT ? j->document.len : 0), j->values);
     if (j->where != BETWEEN && j->limit == NULL)
         return;
     buf_drop(&j->bytes, j->at);
@@ -410,9 +418,10 @@ make(struct json_pieces *j, struct str text, size_t line)
     struct piece *p = &j->piece;
     struct err what;
 
-    if (j->limit != NULL || j->values > PIECE_VALUES_MAX) {
-        err_set(&what, "an object %s",
-                j->limit != NULL ? j->limit : "of more than 262144 values");
+    if (j->limit == NULL)
+        j->limit = limit_of(text.n, j->values);
+    if (j->limit != NULL) {
+        err_set(&what, "an object %s", j->limit);
         tell(j, line, what.text);
         return NULL;
     }

@@ -66,23 +66,36 @@ static const struct {
     char mark;
     const char *says;
 } legend[] = {
-    {MARK_BOUND, "bound"},     {MARK_NEW, "newly bound"},
-    {MARK_BLOCKED, "blocked"}, {MARK_RELEASED, "freed"},
-    {MARK_FREE, "free"},
+    {MARK_BOUND, "bound"},    {MARK_NEW, "new"},   {MARK_BLOCKED, "blocked"},
+    {MARK_RELEASED, "freed"}, {MARK_FREE, "free"},
 };
 
 static void
-show_maps(FILE *out, const struct view *v)
+show_legend(FILE *out)
 {
     const char *before = "\nRacks (slots:";
 
     for (size_t i = 0; i < nitems(legend); i++, before = ",")
         fprintf(out, "%s %c %s", before, legend[i].mark, legend[i].says);
-    fputs("; x a rack that goes)\n", out);
+    fputs("; x: the rack goes)\n", out);
+}
+
+static void
+show_maps(FILE *out, const struct view *v)
+{
+    bool any = false;
+
     for (size_t i = 0; i < v->inventory_count; i++)
-        for (size_t j = 0; j < v->inventories[i].group_count; j++)
-            if (v->inventories[i].groups[j].rack_count > 0)
-                show_map(out, &v->inventories[i], &v->inventories[i].groups[j]);
+        for (size_t j = 0; j < v->inventories[i].group_count; j++) {
+            const struct view_group *g = &v->inventories[i].groups[j];
+
+            if (g->rack_count == 0)
+                continue;
+            if (!any)
+                show_legend(out);
+            any = true;
+            show_map(out, &v->inventories[i], g);
+        }
 }
 
 /* ---- what is not as it should be --------------------------------------- */

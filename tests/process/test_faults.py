@@ -266,6 +266,8 @@ class Projector(Fault):
         worker.page.publish(1, 600)
         worker.control.send("TERM_BEGAN", 1)
         worker.links["placer"].wait("WRITTEN_END")
+        worker.links["placer"].send("PLAN_BEGIN", 1)
+        worker.links["placer"].send("PLAN_END")
         return worker
 
     def apply(self, worker, item, id, annotation="assigned"):
@@ -293,7 +295,7 @@ class Projector(Fault):
             server.answer(f"PATCH {NODES}/{name}?", reply, times=1)
         worker = self.projector(server)
         link = worker.links["placer"]
-        link.send("PLAN_BEGIN")
+        link.send("PLAN_BEGIN", 1)
         for number, name in enumerate(names):
             self.apply(worker, server.get("nodes", name), number)
         link.send("PLAN_END")
@@ -329,6 +331,8 @@ class Projector(Fault):
             time.sleep(0.5)
             self.assertEqual(server.requests, [])
         worker.control.send("TERM_BEGAN", 1)  # a word, but no page
+        link.send("PLAN_BEGIN", 1)
+        link.send("PLAN_END")
         self.apply(worker, items[0], 1)
         silent()
         worker.page.publish(1, -1)  # a page that has run out
@@ -339,7 +343,11 @@ class Projector(Fault):
         server.requests.clear()
         self.apply(worker, items[1], 2)  # it has run out by itself
         silent()
-        worker.page.publish(2, 600)
+        worker.page.publish(2, 600)  # another term than that of the plan
+        silent()
+        link.send("PLAN_BEGIN", 2)
+        self.apply(worker, items[1], 2)
+        link.send("PLAN_END")
         self.assertEqual(link.wait("RESULT").id, 2)
         server.requests.clear()
         worker.control.send("TERM_ENDED", 2, "why")
@@ -410,7 +418,7 @@ class Projector(Fault):
             link.wait("WRITTEN_END")
             bad = [falsify.falsify(self.dice.choice(intents), self.dice, count)
                    for _ in range(self.dice.choice((1, 1, 2)))]
-            link.send_bytes(frame("PLAN_BEGIN") + bad[0] + frame("PLAN_END")
+            link.send_bytes(frame("PLAN_BEGIN", 1) + bad[0] + frame("PLAN_END")
                             + self.dice.choice(intents) + b"".join(bad[1:]))
             link.wait_read()
             worker.control.now()

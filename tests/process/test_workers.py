@@ -400,7 +400,7 @@ class Workers(driver.WorkerTest):
             ("placer", "projector", frame("RESULT", 0, 9, "a", "b", "1", "")),
             ("placer", "projector", frame("WRITTEN", 9, ["a", "b", "1"])),
             ("projector", "placer", frame("PLAN_END")),
-            ("projector", "placer", frame("PLAN_BEGIN") * 2),
+            ("projector", "placer", frame("PLAN_BEGIN", 1) * 2),
             ("projector", "placer", frame("WITHDRAW", 9, "a")),
             ("projector", "placer", frame("RACK_DELETE", ["", "u", "1"])),
             ("projector", "placer", frame("STATUS_WRITE", ["a", "u", "1"], 1, "{}", [])),

@@ -331,7 +331,7 @@ static void
 lead(struct bench *b, uint64_t term)
 {
     lease_page_publish(b->page, term, clock_now() + 60 * CLOCK_SECOND);
-    writer_term_began(b->writer, term);
+    writer_plan(b->writer, term);
 }
 
 static void
@@ -397,7 +397,7 @@ requests_are_made_in_a_term_only(void **state)
     RULES(b, {"PUT", 200, OBJECT, NULL, 0, -1});
     want_rack(b, 1);
     turn(b, 50 * MS);
-    writer_term_began(b->writer, 3); /* but the page says nothing */
+    writer_plan(b->writer, 3); /* but the page says nothing */
     turn(b, 300 * MS);
     assert_int_equal(b->requests, 0);
     lease_page_publish(b->page, 3, clock_now() - 1); /* over already */
