@@ -197,6 +197,17 @@ is_clean_unseen(struct placer *p, const struct object_slot *slot)
            (w.state == WISH_REFUSED && w.outcome == OUTCOME_GONE);
 }
 
+/* Another instance has the name; unless that one is bound, a wish is about the
+ * one before. */
+static void
+drop_replaced(struct placer *p, const struct world_node *n)
+{
+    const struct alloc_node *a = alloc_node(&p->alloc, n->o.meta.uid.s);
+
+    if (a == NULL || a->bindings == NULL)
+        wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
+}
+
 /* A binding that is given up: true once nothing of it is on its Node, nor will
  * be. */
 static bool
@@ -211,8 +222,10 @@ is_clean(struct placer *p, const struct object_rack *rack,
 
     if (named == NULL)
         return is_clean_unseen(p, slot);
-    if (n == NULL)
+    if (n == NULL) {
+        drop_replaced(p, named);
         return true; /* another instance has the name: ours is gone */
+    }
     binding = project_wanted(rack, slot, &arena);
     carries = project_names(&n->o, &binding) ||
               (n->o.annotation.n == 0 && n->o.ours != 0);
@@ -370,7 +383,7 @@ rack_stands(const struct world_rack *have, const struct plan_rack *rack,
 {
     int64_t per_rack = rack->group->profile->nodes_per_rack;
 
-    if (!str_is(have->o.digest, rack->facts.digest))
+    if (!str_is(have->o.digest, plan_digest(rack)))
         return false;
     for (int64_t i = 0; i < per_rack; i++) {
         const struct object_slot *slot = slot_at(&have->o, i);
@@ -423,7 +436,7 @@ write_rack(struct placer *p, const struct plan_rack *rack,
         .profile = rack->group->profile,
     };
     const struct rack_bindings bindings = {.nodes = nodes};
-    struct intent_rack i = {.target.name = str_of(rack->facts.name)};
+    struct intent_rack i = {.target.name = str_of(rack->name)};
     struct rack_metadata now = {0};
     struct rack_metadata wanted;
     struct arena arena = {0};
@@ -438,7 +451,7 @@ write_rack(struct placer *p, const struct plan_rack *rack,
     }
     moved = rack_metadata(&wanted, &now, &in, &arena);
     if (have != NULL && !moved && rack_stands(have, rack, nodes) &&
-        placer_assumed(p, rack->facts.name) == NULL) {
+        placer_assumed(p, rack->name) == NULL) {
         wish_drop(&p->wishes, ACTION_RACK, i.target.name);
     } else if (rack_render(&facts, &spec, &in, &bindings, NULL) == 0) {
         i.labels = wanted.labels;
@@ -479,17 +492,20 @@ is_projectable(const struct world_rack *have, const struct plan_rack *rack)
 {
     return have != NULL && !have->o.meta.deleting && rack_owned(&have->o) &&
            (have->o.spec_ours || !have->o.managed) &&
-           str_is(have->o.digest, rack->facts.digest);
+           str_is(have->o.digest, plan_digest(rack));
 }
 
 /* Its projection is not looked at. */
 static void
 leave_slot(struct placer *p, const struct object_slot *slot)
 {
+    const struct world_node *named = world_node(&p->world, slot->node.name.s);
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
 
     if (n != NULL)
         drop_settled(p, ACTION_NODE, &n->o.meta);
+    else if (named != NULL)
+        drop_replaced(p, named);
 }
 
 /* A binding that stays; its projection is looked at once it is durable, and
@@ -517,8 +533,8 @@ static void
 take_slots(struct placer *p, const struct plan_rack *rack,
            const struct world_rack *have, struct slots *s)
 {
-    const struct alloc_rack *bound = alloc_rack(&p->alloc, rack->facts.name);
-    const struct placer_assumed *a = placer_assumed(p, rack->facts.name);
+    const struct alloc_rack *bound = alloc_rack(&p->alloc, rack->name);
+    const struct placer_assumed *a = placer_assumed(p, rack->name);
     int64_t per_rack = rack->group->profile->nodes_per_rack;
 
     for (size_t i = 0; bound != NULL && i < bound->count; i++) {
@@ -573,7 +589,7 @@ static void
 decide_rack(struct placer *p, const struct plan_rack *rack,
             struct assigning *assigning)
 {
-    const struct world_rack *have = world_rack(&p->world, rack->facts.name);
+    const struct world_rack *have = world_rack(&p->world, rack->name);
     struct slots s = {
         .nodes = mem_zalloc((size_t)rack->group->profile->nodes_per_rack *
                             sizeof(*s.nodes)),
@@ -584,7 +600,7 @@ decide_rack(struct placer *p, const struct plan_rack *rack,
     if (assigning != NULL)
         assign_slots(rack, assigning, &s);
     if (!s.held && is_writable(rack->group->inventory, have) &&
-        !is_busy(p, str_of(rack->facts.name), have))
+        !is_busy(p, str_of(rack->name), have))
         write_rack(p, rack, have, s.nodes);
     else if (have != NULL)
         drop_settled(p, ACTION_RACK, &have->o.meta);

@@ -12,15 +12,34 @@
 #include "proto/pack.h"
 #include "proto/unpack.h"
 
+/* To a map of names, which owns them. */
+static void
+add_name(struct map *names, const char *name)
+{
+    char *copy;
+
+    if (map_get(names, name) != NULL)
+        return;
+    copy = mem_strdup(name);
+    map_put(names, copy, copy);
+}
+
+static void
+forget_names(struct map *names)
+{
+    size_t pos = 0;
+    char *name;
+
+    while ((name = map_next(names, &pos)) != NULL)
+        free(name);
+    map_fini(names);
+}
+
 void
 placer_touch(struct placer *p, const char *rack)
 {
-    char *name;
-
-    if (p->rebuild || map_get(&p->dirty, rack) != NULL)
-        return;
-    name = mem_strdup(rack);
-    map_put(&p->dirty, name, name);
+    if (!p->rebuild)
+        add_name(&p->dirty, rack);
 }
 
 static void
@@ -54,24 +73,13 @@ placer_init(struct placer *p,
 
 /* ---- what is derived from the model ------------------------------------ */
 
-static void
-forget_dirty(struct placer *p)
-{
-    size_t pos = 0;
-    char *name;
-
-    while ((name = map_next(&p->dirty, &pos)) != NULL)
-        free(name);
-    map_fini(&p->dirty);
-}
-
 /* A declaration changes: what is derived borrows from it, and goes first. */
 static void
 drop_derived(struct placer *p)
 {
     p->rebuild = true;
     alloc_fini(&p->alloc);
-    forget_dirty(p);
+    forget_names(&p->dirty);
 }
 
 static struct place_node
@@ -228,7 +236,7 @@ rebuild(struct placer *p)
         if (placer_assumed(p, r->o.meta.name.s) == NULL)
             bind(p, r->o.meta.name.s);
     for (pos = 0; (wanted = map_next(&p->plan.racks, &pos)) != NULL;)
-        placer_touch(p, wanted->facts.name);
+        placer_touch(p, wanted->name);
 }
 
 /* ---- what was sent, and not seen yet ----------------------------------- */
@@ -340,6 +348,7 @@ placer_fini(struct placer *p)
     for (pos = 0; (u = map_next(&p->unseen, &pos)) != NULL;)
         unseen_free(u);
     map_fini(&p->unseen);
+    forget_names(&p->left);
     free(p->racks_as_of);
     free(p->racks_told);
     tally_fini(&p->tally);
@@ -413,6 +422,19 @@ say_plan(struct placer *p, uint64_t term)
     buf_fini(&body);
 }
 
+/* Of Nodes that no rack binds any more nothing is wanted. */
+static void
+settle_left(struct placer *p)
+{
+    size_t pos = 0;
+    const char *name;
+
+    while ((name = map_next(&p->left, &pos)) != NULL)
+        if (alloc_named(&p->alloc, name) == NULL)
+            wish_drop(&p->wishes, ACTION_NODE, str_of(name));
+    forget_names(&p->left);
+}
+
 /* One pass: say what differs between wanted and standing. */
 static void
 work(struct placer *p)
@@ -436,6 +458,7 @@ work(struct placer *p)
     p->starved = false;
     settle_lost(p);
     settle_dirty(p);
+    settle_left(p);
     decide(p);
     status_inventories(p);
     if (began)
@@ -549,8 +572,8 @@ names(const struct object_rack *r, struct str node)
     return false;
 }
 
-/* A rack that is out of alloc becomes another, or nothing (NULL): of Nodes that
- * no rack binds any more nothing is wanted. */
+/* A rack becomes another, or nothing (NULL): notes the Nodes that it does not
+ * bind any more and of which something is wanted. */
 static void
 leave_nodes(struct placer *p, const struct object_rack *old,
             const struct object_rack *news)
@@ -558,9 +581,9 @@ leave_nodes(struct placer *p, const struct object_rack *old,
     for (size_t i = 0; i < old->slot_count; i++) {
         struct str node = old->slots[i].node.name;
 
-        if (node.n > 0 && alloc_named(&p->alloc, node.s) == NULL &&
-            !names(news, node))
-            wish_drop(&p->wishes, ACTION_NODE, node);
+        if (node.n > 0 && !names(news, node) &&
+            wish_look(&p->wishes, ACTION_NODE, node).state != WISH_NONE)
+            add_name(&p->left, node.s);
     }
 }
 
@@ -578,10 +601,10 @@ put_rack(struct placer *p, enum object_kind kind, const char *name,
         alloc_rack_take(&p->alloc, name);
     if (a != NULL && version_cmp(news->o.meta.version, str_of(a->basis)) > 0)
         assumed_free(map_remove(&p->assumed, name));
-    if (!p->rebuild && old != NULL) {
+    if (old != NULL)
         leave_nodes(p, &old->o, &news->o);
+    if (!p->rebuild && old != NULL)
         plan_charge(&p->plan, &old->o, false);
-    }
     world_put(&p->world, kind, name, record);
     if (p->rebuild)
         return;
@@ -643,9 +666,10 @@ remove_rack(struct placer *p, const char *name)
 {
     const struct world_rack *r = world_rack(&p->world, name);
 
+    if (r != NULL)
+        leave_nodes(p, &r->o, NULL);
     if (!p->rebuild && r != NULL) {
         alloc_rack_take(&p->alloc, name);
-        leave_nodes(p, &r->o, NULL);
         plan_charge(&p->plan, &r->o, false);
         p->recharged = true;
     }

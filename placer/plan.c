@@ -2,6 +2,7 @@
 #include "placer/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 
@@ -51,17 +52,24 @@ plan_inventory(const struct plan *plan, const struct object_ref *ref)
     return NULL;
 }
 
+static struct rack_input
+rack_input(const struct plan_group *g, int64_t index)
+{
+    return (struct rack_input){
+        .inventory = plan_ref(g->inventory),
+        .group = g->spec->id,
+        .index = index,
+        .count = g->spec->count,
+        .profile = g->profile,
+    };
+}
+
 /* Renders rack 0 as a check: a rack too large shows before any is made. */
 static int
 try_render(const struct plan_group *g, struct err *err)
 {
+    struct rack_input in = rack_input(g, 0);
     struct rack_facts facts;
-    struct rack_input in = {
-        .inventory = plan_ref(g->inventory),
-        .group = g->spec->id,
-        .count = g->spec->count,
-        .profile = g->profile,
-    };
 
     return rack_render(&facts, NULL, &in, NULL, err);
 }
@@ -322,40 +330,46 @@ take_inventories(struct plan *plan, const struct world *world)
     }
 }
 
-/* The facts of a rack; those of the old plan where nothing they are made of
- * has changed, since rendering is the dear part. */
+const char *
+plan_digest(const struct plan_rack *rack)
+{
+    struct plan_rack *cache = (struct plan_rack *)rack;
+    struct rack_input in = rack_input(rack->group, rack->index);
+    struct rack_facts facts;
+
+    /* That rack 0 can be rendered was seen when the group was judged. */
+    if (rack->digest[0] == '\0' &&
+        rack_render(&facts, NULL, &in, NULL, NULL) == 0)
+        memcpy(cache->digest, facts.digest, sizeof(cache->digest));
+    return rack->digest;
+}
+
+/* A planned rack; that of the old plan where what it is made of is the same. */
 static void
 add_rack(struct plan *plan, struct plan *old, const struct plan_group *g,
          int64_t index)
 {
-    struct rack_input in = {
-        .inventory = plan_ref(g->inventory),
-        .group = g->spec->id,
-        .index = index,
-        .count = g->spec->count,
-        .profile = g->profile,
-    };
+    struct object_ref inventory = plan_ref(g->inventory);
     char name[IDENTITY_NAME_MAX];
     struct plan_rack *rack;
 
-    identity_rack_name(in.inventory.name, in.inventory.uid, in.group,
+    identity_rack_name(inventory.name, inventory.uid, g->spec->id,
                        (uint32_t)index, name);
     rack = map_remove(&old->racks, name);
-    if (rack == NULL || strcmp(rack->profile_uid, g->profile->uid) != 0 ||
-        rack->generation != g->profile->generation) {
-        if (rack != NULL)
-            rack_free(rack);
+    if (rack != NULL && (strcmp(rack->profile_uid, g->profile->uid) != 0 ||
+                         rack->generation != g->profile->generation)) {
+        rack_free(rack);
+        rack = NULL;
+    }
+    if (rack == NULL) {
         rack = mem_zalloc(sizeof(*rack));
+        memcpy(rack->name, name, sizeof(rack->name));
         rack->profile_uid = mem_strdup(g->profile->uid);
         rack->generation = g->profile->generation;
-        if (rack_render(&rack->facts, NULL, &in, NULL, NULL) != 0) {
-            rack_free(rack);
-            return;
-        }
     }
     rack->group = g;
     rack->index = index;
-    map_put(&plan->racks, rack->facts.name, rack);
+    map_put(&plan->racks, rack->name, rack);
 }
 
 /* The racks of every group that may be worked on now (9.1). */

@@ -48,8 +48,9 @@ struct plan_inventory {
 struct plan_rack {
     const struct plan_group *group;
     int64_t index;
-    struct rack_facts facts;
-    /* What facts were rendered for. */
+    char name[IDENTITY_NAME_MAX];
+    /* Private: the digest of its rendering, and what that was made of. */
+    char digest[RACK_DIGEST]; /* empty: not rendered yet */
     char *profile_uid;
     int64_t generation;
 };
@@ -63,8 +64,8 @@ struct plan {
 
 /*
  * Makes the plan of this model.  old, which may be zeroed, gives its renderings
- * where they still hold, and is finished.  Costs a pass over the racks, and
- * a rendering for each rack of a profile that is new or has changed.
+ * where they still hold, and is finished.  Costs a pass over the racks that
+ * stand, and a name for each that is to be.
  */
 void plan_make(struct plan *plan, struct plan *old, const struct world *world);
 void plan_fini(struct plan *plan);
@@ -83,6 +84,10 @@ struct object_ref plan_ref(const struct plan_inventory *v);
 /* Is the group resolved, and its inventory free to write: does it take part in
  * allocation? */
 bool plan_allocates(const struct plan_group *g);
+
+/* The digest of a planned rack's spec without bindings.  Rendering is the dear
+ * part, so it is done when first asked for, and kept from plan to plan. */
+const char *plan_digest(const struct plan_rack *rack);
 
 /* The planned rack of that name, or NULL. */
 const struct plan_rack *plan_rack(const struct plan *plan, const char *name);

@@ -101,7 +101,7 @@ judge(struct tally_rack *n, const struct plan_rack *wanted,
         n->rival = true;
     else
         n->standing = !have->o.meta.deleting &&
-                      str_is(have->o.digest, wanted->facts.digest);
+                      str_is(have->o.digest, plan_digest(wanted));
 }
 
 static void

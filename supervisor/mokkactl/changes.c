@@ -2,7 +2,6 @@
 #include "supervisor/mokkactl/changes.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -61,7 +60,7 @@ compare_member(struct walk *w, const char *key, const json_t *before,
 static json_t *
 walkable(const json_t *value)
 {
-    return (json_t *)(uintptr_t)value;
+    return (json_t *)value;
 }
 
 static void

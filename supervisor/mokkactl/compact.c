@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/mokkactl/compact.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +15,7 @@ add_object(struct buf *out, const json_t *object)
 
     if (json_object_size(object) == 0)
         buf_addc(out, '{');
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    json_object_foreach((json_t *)object, key, value)
     {
         buf_addc(out, before);
         json_text_string(out, str_of(key));

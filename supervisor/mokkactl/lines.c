@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/mokkactl/lines.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
@@ -94,7 +93,7 @@ walk_members(struct walk *w, const json_t *value)
         }
         return;
     }
-    json_object_foreach((json_t *)(uintptr_t)value, key, member)
+    json_object_foreach((json_t *)value, key, member)
     {
         skip_space(w);
         if (w->rest.n == 0 || w->rest.s[0] != '"')
@@ -139,7 +138,7 @@ position(const json_t *container, const char *key, size_t index)
 
     if (json_is_array(container))
         return index;
-    json_object_foreach((json_t *)(uintptr_t)container, other, member)
+    json_object_foreach((json_t *)container, other, member)
     {
         if (strcmp(other, key) == 0)
             break;

@@ -70,7 +70,7 @@ add_map(struct buf *out, unsigned field, const json_t *map, struct buf *scratch)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)map, key, value)
+    json_object_foreach((json_t *)map, key, value)
     {
         add_bytes(scratch, 1, str_of(key));
         add_text(scratch, 2, value);

@@ -153,7 +153,7 @@ is_decimal(const char *word)
 static json_t *
 to_number(struct str text)
 {
-    char word[WORD_MAX];
+    char word[WORD_MAX] = "";
     int64_t number;
     double real;
 

@@ -347,7 +347,7 @@ check_list(const struct check *c, const struct spot *outer,
 static json_t *
 walkable(const json_t *value)
 {
-    return (json_t *)(uintptr_t)value;
+    return (json_t *)value;
 }
 
 static void

@@ -20,7 +20,7 @@
 #define SET(of) LIST(of), .set = true
 #define KEYED(of, by) LIST(of), .key = (by)
 #define MAP(of) .type = FIELD_MAP, .item = &(of)
-#define FORM(of) .form = &form_##of
+#define FORM(of) .form = (&form_##of)
 #define CHOICES(...)                                                           \
     .choices = (const char *const[])                                           \
     {                                                                          \

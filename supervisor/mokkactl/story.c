@@ -11,7 +11,7 @@
 static char *
 keep(struct story *s, struct str text)
 {
-    return (char *)(uintptr_t)arena_str(&s->arena, text).s;
+    return (char *)arena_str(&s->arena, text).s;
 }
 
 void

@@ -342,39 +342,6 @@ class Objects(crds.Crds):
     def test_1_5_full_policy(self):
         self.round_trip(POLICY)
 
-    def test_1_2_limits(self):
-        self.tries("profile", ["spec", "rack", "nodesPerRack"], [1, 1024], [0, -1, 1025, ...])
-        self.tries("profile-64", ["spec", "node", "gpus", "count"], [64], [0, -1, 65, ...])
-        self.tries("profile", ["spec", "node", "topology", "gpuSlots"], refused=[[], ...])
-        self.tries("profile-64", ["spec", "node", "topology", "gpuSlots", 63, "index"],
-                   [63], [-1, 64, ...])
-
-    def test_1_3_limits(self):
-        group = BASES["inventory"]["spec"]["rackGroups"][0]
-        self.tries("inventory", ["spec", "rackGroups"],
-                   [[dict(group, id=f"g{i}") for i in range(n)] for n in (1, 64)],
-                   [[], [dict(group, id=f"g{i}") for i in range(65)], ...])
-        self.tries("inventory", ["spec", "rackGroups", 0, "count"],
-                   [1, 100000], [0, -1, 100001, ...])
-        self.tries("inventory", ["spec", "rackGroups", 0, "profileRef", "name"], ["p"], ["", ...])
-
-    def test_1_4_limits(self):
-        node = BASES["rack"]["spec"]["nodes"][0]
-        gpu = node["gpus"][0]
-
-        def indexed(item, count):
-            return [dict(item, index=i) for i in range(count)]
-
-        self.tries("rack", ["spec", "nodes"],
-                   [indexed(node, 1), indexed(node, 1024)], [[], indexed(node, 1025), ...])
-        self.tries("rack", ["spec", "nodes", 0, "index"], [0, 1023], [-1, 1024, ...])
-        self.tries("rack", ["spec", "nodes", 0, "gpus"],
-                   [indexed(gpu, 1), indexed(gpu, 64)], [[], indexed(gpu, 65), ...])
-        self.tries("rack", ["spec", "nodes", 0, "gpus", 0, "index"], [0, 63], [-1, 64, ...])
-        self.tries("rack", ["spec", "identity", "cliqueID"], [0], [-1, 1, ...])
-        self.tries("rack", ["spec", "identity", "rackIndex"], [0, 99999], [-1, ...])
-        self.tries("rack", ["spec", "profileRef", "generation"], [1, 1 << 40], [0, -1, ...])
-
     def test_1_2_profile_has_no_status(self):
         item, stored = self.stored(PROFILE)
         item["status"] = {"any": 1}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schema vectors: from their notation to requests, and what is wrong with
-an answer.  Member "description" of tests/vectors/schema.json explains them."""
+an answer.  Member "description" of tests/vectors/schema.json explains them;
+limits.json has more of the kind."""
 
 import copy
 import json
@@ -8,14 +9,15 @@ import re
 
 from harness import ROOT
 
-FILE = ROOT / "tests" / "vectors" / "schema.json"
+FILES = ROOT / "tests" / "vectors"
 
 
 def load():
     """(bases by name, fields by kind, vectors)"""
-    vectors = json.loads(FILE.read_text(encoding="utf-8"))
-    return ({name: expand(base) for name, base in vectors["bases"].items()},
-            vectors["fields"], vectors["vectors"])
+    schema, limits = (json.loads((FILES / name).read_text(encoding="utf-8"))
+                      for name in ("schema.json", "limits.json"))
+    return ({name: expand(base) for name, base in schema["bases"].items()},
+            schema["fields"], schema["vectors"] + limits["vectors"])
 
 
 def expand(value, position=None):

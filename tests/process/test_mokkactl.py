@@ -658,6 +658,30 @@ class Large(Files):
         self.assertRegex(out, r"x +g +p +200/200 +20000 +20000 +20000 ")
 
 
+class Document(unittest.TestCase):
+    """What docs/plan.md shows is what happens."""
+
+    def test_commands_of_docs_plan_md(self):
+        text = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"(?ms)^```console\n(.*?)^```$", text)
+        self.assertGreater(len(blocks), 3)
+        path = f"{BUILD / 'debug'}:{os.environ['PATH']}"
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for block in blocks:
+            commands = re.split(r"(?m)^\$ ", block)[1:]
+            for command in commands:
+                line, _, shown = command.partition("\n")
+                if "<<'EOF'" in line:
+                    body, _, shown = shown.partition("EOF\n")
+                    line += "\n" + body + "EOF"
+                done = subprocess.run(
+                    ["bash", "-c", line.replace("/tmp/plan", f"{folder.name}/plan")], cwd=ROOT, env={**os.environ, "PATH": path},
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
+                    check=False)
+                self.assertEqual(done.stdout, shown, line)
+
+
 class SchemaVectors(unittest.TestCase):
     """Every vector of mokka-api 1: what the API server refuses is refused with the
     field named, what it allows is allowed, in the form in which it is stored."""

@@ -46,7 +46,7 @@ sim_hear(void *arg, uint16_t type, uint32_t id, struct str body)
     w = &s->said[s->count++];
     if (type == MSG_WITHDRAW)
         assert_true(value_str(value_at(root, 1), &name));
-    else if (root != NULL)
+    else if (type != MSG_PLAN_BEGIN && type != MSG_PLAN_END)
         assert_true(value_str(value_at(value_at(root, 0), 0), &name));
     *w = (struct sim_said){
         .type = type, .id = id, .name = mem_dup(name.s, name.n)};
@@ -397,6 +397,27 @@ sim_group(struct sim *s, const char *inventory, const char *id)
     }
     fail_msg("no group %s of %s", id, inventory);
     return NULL;
+}
+
+/* The digest of a rack of that group as it is to be. */
+static UNUSED void
+sim_digest(struct sim *s, const char *inventory, const char *id, int64_t index,
+           char digest[RACK_DIGEST])
+{
+    const struct plan_group *g = sim_group(s, inventory, id);
+    const struct rack_input in = {
+        .inventory = plan_ref(g->inventory),
+        .group = g->spec->id,
+        .index = index,
+        .count = g->spec->count,
+        .profile = g->profile,
+    };
+    struct rack_facts facts;
+    struct err err;
+
+    if (rack_render(&facts, NULL, &in, NULL, &err) != 0)
+        fail_msg("%s", err.text);
+    memcpy(digest, facts.digest, RACK_DIGEST);
 }
 
 static UNUSED const struct plan_inventory *
