@@ -22,6 +22,7 @@ struct cluster {
     size_t count[SHELF_COUNT], room[SHELF_COUNT];
     uint64_t version;  /* the last one given out or seen */
     struct map shapes; /* texts */
+    struct map files;  /* their names */
     struct store *store;
     struct feed *feed; /* NULL: not open */
     size_t adopted, given;
@@ -55,14 +56,27 @@ cluster_new(unsigned keep)
 }
 
 static void
-forget_shapes(struct cluster *c)
+forget_texts(struct map *texts)
 {
     size_t pos = 0;
-    char *shape;
+    char *text;
 
-    while ((shape = map_next(&c->shapes, &pos)) != NULL)
-        free(shape);
-    map_fini(&c->shapes);
+    while ((text = map_next(texts, &pos)) != NULL)
+        free(text);
+    map_fini(texts);
+}
+
+/* The text as one that lives as long as its map. */
+static const char *
+keep_text(struct map *texts, const char *text)
+{
+    char *copy = map_get(texts, text);
+
+    if (copy == NULL) {
+        copy = mem_strdup(text);
+        map_put(texts, copy, copy);
+    }
+    return copy;
 }
 
 void
@@ -80,7 +94,8 @@ cluster_free(struct cluster *c)
         map_fini(&c->left[shelf]);
     }
     map_fini(&c->uids);
-    forget_shapes(c);
+    forget_texts(&c->shapes);
+    forget_texts(&c->files);
     free(c);
 }
 
@@ -271,7 +286,7 @@ cluster_add(struct cluster *c, const struct schema *schema, json_t *object,
         return -1;
     o = stored_new(schema, shelf, name, uid);
     fill_given(c, o, object);
-    o->file = place->file;
+    o->file = keep_text(&c->files, place->file);
     o->line = place->line;
     if (publish(c, o, object, err) != 0) {
         stored_free(o);
@@ -380,9 +395,7 @@ cluster_knows_shape(const struct cluster *c, const char *shape)
 void
 cluster_learn_shape(struct cluster *c, const char *shape)
 {
-    char *copy = mem_strdup(shape);
-
-    free(map_put(&c->shapes, copy, copy));
+    keep_text(&c->shapes, shape);
 }
 
 /* ---- the feed ---------------------------------------------------------- */

@@ -148,7 +148,8 @@ show_slot(FILE *out, const struct story *story, const struct view_rack *r,
     if (slot->before.name.n > 0) {
         why = story_released(story, r->o->name, slot->index, slot->before.uid);
         fprintf(out, "  release slot %" PRId64 " Node %s: %s\n", slot->index,
-                slot->before.name.s, why == NULL ? "reason not told" : why);
+                slot->before.name.s,
+                why == NULL ? "the rack is rewritten" : why);
     }
     if (slot->now.name.n > 0)
         fprintf(out, "  bind slot %" PRId64 " Node %s\n", slot->index,

@@ -464,6 +464,9 @@ class Files(unittest.TestCase):
         self.assertEqual(
             done.stderr, f"{two}:2: error: document 1, SGPURackProfile p: the same object was given "
             f"already: SGPURackProfile p in {one}:2\n")
+        done = run(["plan", "-f", self.folder])
+        self.assertIn(f"{two}:2: error: document 1, SGPURackProfile p: the same object was given "
+                      f"already: SGPURackProfile p in {one}:2\n", done.stderr)
 
 
 class BadInput(Files):
