@@ -645,7 +645,7 @@ test_free_with_calls_running(void **state)
 static void
 test_many_at_once(void **state)
 {
-    enum { N = 100 };
+    enum { N = 40 };
     struct seen *seen = mem_zalloc(N * sizeof(*seen));
     struct fixture fx;
 
