@@ -166,8 +166,8 @@ decide_projection(struct placer *p, const struct object_rack *rack,
 }
 
 /* Wants the binding's projection off its Node, which n is, or NULL if the feed
- * does not show it: the projector finds it. False: it could not be said. */
-static bool
+ * does not show it: the projector finds it. */
+static void
 want_release(struct placer *p, const struct object_slot *slot,
              const struct world_node *n)
 {
@@ -180,21 +180,21 @@ want_release(struct placer *p, const struct object_slot *slot,
     if (n != NULL)
         i.target.version = n->o.meta.version;
     intent_node_pack(&body, &i);
-    return want(p, ACTION_NODE, &i.target, MSG_NODE_APPLY, &body);
+    want(p, ACTION_NODE, &i.target, MSG_NODE_APPLY, &body);
 }
 
 /* A Node that the feed does not show is clean when the projector has said so.
- */
+ * Instances of one name take turns. */
 static bool
 is_clean_unseen(struct placer *p, const struct object_slot *slot)
 {
-    struct wish w;
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, slot->node.name);
 
-    if (!want_release(p, slot, NULL))
-        return false;
-    w = wish_look(&p->wishes, ACTION_NODE, slot->node.name);
-    return w.state == WISH_DONE ||
-           (w.state == WISH_REFUSED && w.outcome == OUTCOME_GONE);
+    if (map_get(&p->cleaned, slot->node.uid.s) != NULL)
+        return true;
+    if (w.state != WISH_OPEN || w.basis[0] != '\0')
+        want_release(p, slot, NULL);
+    return false;
 }
 
 /* Another instance has the name; unless that one is bound, a wish is about the

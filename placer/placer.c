@@ -25,6 +25,18 @@ add_name(struct map *names, const char *name)
 }
 
 static void
+forget_name(struct map *names, struct str name)
+{
+    char *key;
+
+    if (names->count == 0)
+        return;
+    key = mem_dup(name.s, name.n);
+    free(map_remove(names, key));
+    free(key);
+}
+
+static void
 forget_names(struct map *names)
 {
     size_t pos = 0;
@@ -300,7 +312,7 @@ static void
 settle_absent(struct placer *p, const char *name)
 {
     struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(name));
-    bool unwanted = w.state != WISH_DONE && w.state != WISH_OPEN &&
+    bool unwanted = (w.state == WISH_NONE || w.state == WISH_LOST) &&
                     plan_rack(&p->plan, name) == NULL;
 
     if (world_rack(&p->world, name) != NULL || !(is_shown(p, &w) || unwanted))
@@ -349,6 +361,7 @@ placer_fini(struct placer *p)
         unseen_free(u);
     map_fini(&p->unseen);
     forget_names(&p->left);
+    forget_names(&p->cleaned);
     free(p->racks_as_of);
     free(p->racks_told);
     tally_fini(&p->tally);
@@ -549,6 +562,7 @@ put_node(struct placer *p, enum object_kind kind, const char *name,
     /* Its texts stay where they are, whichever record they end up in. */
     struct place_node node = place_node_of(news);
 
+    forget_name(&p->cleaned, node.uid);
     if (p->rebuild) {
         world_put(&p->world, kind, name, record);
         return;
@@ -579,11 +593,13 @@ leave_nodes(struct placer *p, const struct object_rack *old,
             const struct object_rack *news)
 {
     for (size_t i = 0; i < old->slot_count; i++) {
-        struct str node = old->slots[i].node.name;
+        const struct object_ref *node = &old->slots[i].node;
 
-        if (node.n > 0 && !names(news, node) &&
-            wish_look(&p->wishes, ACTION_NODE, node).state != WISH_NONE)
-            add_name(&p->left, node.s);
+        if (node->name.n == 0 || names(news, node->name))
+            continue;
+        if (wish_look(&p->wishes, ACTION_NODE, node->name).state != WISH_NONE)
+            add_name(&p->left, node->name.s);
+        forget_name(&p->cleaned, node->uid);
     }
 }
 
@@ -679,11 +695,15 @@ remove_rack(struct placer *p, const char *name)
     forget_rack(p, name);
 }
 
+/* What was answered of it does not tell how it is once it is not shown. */
 static void
 remove_node(struct placer *p, const char *name)
 {
     const struct world_node *n = world_node(&p->world, name);
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, str_of(name));
 
+    if (w.state == WISH_DONE || w.state == WISH_REFUSED)
+        wish_drop(&p->wishes, ACTION_NODE, str_of(name));
     if (!p->rebuild && n != NULL)
         alloc_node_take(&p->alloc, node_ref(n));
     world_remove(&p->world, KIND_NODE, name);
@@ -721,6 +741,8 @@ remove_exact(struct placer *p, enum object_kind kind, const char *name,
 
     if (record == NULL && kind == KIND_RACK)
         placer_touch(p, name);
+    if (kind == KIND_NODE)
+        forget_name(&p->cleaned, uid);
     if (record != NULL && str_eq(world_ref(kind, record).uid, uid))
         remove_object(p, kind, name);
 }
@@ -914,6 +936,21 @@ note_told(struct placer *p, const struct result *r)
     p->racks_told = mem_dup(r->version.s, r->version.n);
 }
 
+/* Nothing of ours is on a Node that the feed does not show. */
+static void
+note_clean(struct placer *p, const struct result *r)
+{
+    const struct object_ref node = {r->name, r->uid};
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, r->name);
+
+    if (w.basis[0] != '\0' || r->uid.n == 0 ||
+        world_node_exact(&p->world, &node) != NULL ||
+        (r->outcome != OUTCOME_DONE && r->outcome != OUTCOME_GONE))
+        return;
+    add_name(&p->cleaned, r->uid.s);
+    wish_drop(&p->wishes, ACTION_NODE, r->name);
+}
+
 /* The racks that a result may let go on. */
 static void
 touch_result(struct placer *p, const struct result *r)
@@ -931,7 +968,8 @@ touch_result(struct placer *p, const struct result *r)
         placer_touch(p, r->name.s);
     } else if (r->action == ACTION_RACK_STATUS) {
         placer_touch(p, r->name.s);
-    } else if (r->action == ACTION_NODE && !p->rebuild) {
+    } else if (r->action == ACTION_NODE) {
+        note_clean(p, r);
         for (const struct alloc_binding *b = alloc_named(&p->alloc, r->name.s);
              b != NULL; b = b->named)
             placer_touch(p, b->rack->name);
@@ -1023,6 +1061,7 @@ placer_term_ended(struct placer *p)
     p->term = 0;
     p->planned = 0;
     wish_lose(&p->wishes, true);
+    forget_names(&p->cleaned);
     lose(p);
     say_plan(p, 0);
     say(p, MSG_PLAN_END, 0, STR(""));

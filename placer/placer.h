@@ -31,6 +31,7 @@ struct placer {
     bool lost;          /* what came of some write may never be told */
     struct map dirty;   /* names of racks to look at, in order */
     struct map left;    /* names of Nodes that a rack binds no more */
+    struct map cleaned; /* uids of Nodes outside the feed, found clean */
     uint64_t term;      /* 0: not leading */
     uint64_t planned;   /* the term in which a plan was made and said */
     uint64_t examined;  /* racks looked at so far, for tests and figures */

@@ -152,8 +152,8 @@ tell(struct run *run, uint16_t type, uint32_t id, struct str bytes)
     unpacked_free(body);
     began = clock_now() - began;
     run->figures->placing += began;
-    if (type == MSG_SYNC_END)
-        run->figures->planning = began;
+    if (began > run->figures->longest)
+        run->figures->longest = began;
 }
 
 static bool

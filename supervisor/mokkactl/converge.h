@@ -14,8 +14,8 @@
  */
 struct converge_figures {
     size_t turns, intents;
-    int64_t planning; /* nanoseconds: the first plan, from nothing */
-    int64_t placing;  /* all that was spent in the placer */
+    int64_t placing; /* nanoseconds in the placer */
+    int64_t longest; /* of them, for the frame that took longest */
 };
 
 /*

@@ -282,13 +282,13 @@ tell_timing(const struct plan *p)
     getrusage(RUSAGE_SELF, &used);
     fprintf(stderr,
             "parse %.3f s (%zu objects, %zu bytes)\n"
-            "plan %.3f s (first plan %.3f s, placer in all %.3f s; %zu "
+            "plan %.3f s (placer %.3f s, its longest step %.3f s; %zu "
             "intents in %zu turns)\n"
             "print %.3f s\n"
             "peak memory %ld KiB\n",
             seconds(p->loaded - p->began), cluster_given(p->cluster), p->bytes,
-            seconds(p->planned - p->loaded), seconds(p->figures.planning),
-            seconds(p->figures.placing), p->figures.intents, p->figures.turns,
+            seconds(p->planned - p->loaded), seconds(p->figures.placing),
+            seconds(p->figures.longest), p->figures.intents, p->figures.turns,
             seconds(p->printed - p->planned), used.ru_maxrss);
 }
 

@@ -112,7 +112,7 @@ class PlanTest(unittest.TestCase):
 
 
 class Converged(PlanTest):
-    def test_racks_bindings_and_projection_4_5_mokkactl(self):
+    def test_racks_bindings_and_projection(self):
         objects = self.converged(lab())
         racks = find(objects, "SGPURack")
         self.assertEqual(len(racks), 3)
@@ -664,7 +664,7 @@ class Large(Files):
 class Document(unittest.TestCase):
     """What docs/plan.md shows is what happens."""
 
-    def test_commands_of_docs_plan_md(self):
+    def test_the_commands_of_the_manual(self):
         text = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
         blocks = re.findall(r"(?ms)^```console\n(.*?)^```$", text)
         self.assertGreater(len(blocks), 3)

@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define SEEDED_UNUSED __attribute__((unused))
+
 struct seeded {
     uint64_t state;
 };
 
-static struct seeded
+static SEEDED_UNUSED struct seeded
 seeded_start(const char *what)
 {
     const char *text = getenv("TEST_SEED");
@@ -27,7 +29,7 @@ seeded_start(const char *what)
     return (struct seeded){seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
 }
 
-static int
+static SEEDED_UNUSED int
 seeded_rounds(int rounds)
 {
     const char *text = getenv("TEST_ROUNDS");
@@ -36,7 +38,7 @@ seeded_rounds(int rounds)
 }
 
 /* splitmix64 */
-static uint64_t
+static SEEDED_UNUSED uint64_t
 seeded_next(struct seeded *s)
 {
     uint64_t x = s->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -47,7 +49,7 @@ seeded_next(struct seeded *s)
 }
 
 /* 0 to n-1. */
-static int
+static SEEDED_UNUSED int
 seeded_below(struct seeded *s, int n)
 {
     return (int)(seeded_next(s) % (uint64_t)n);
