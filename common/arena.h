@@ -22,6 +22,13 @@ void *arena_alloc(struct arena *arena, size_t n);
 /* A copy of the text, with a NUL after it. */
 struct str arena_str(struct arena *arena, struct str text);
 
+/* How many bytes are in use; and, for an empty arena that is to hold just that
+ * many, a place of that size. (An arena that grows by itself wastes up to a
+ * kilobyte, which is much for an object that exists a hundred thousand times.)
+ */
+size_t arena_used(const struct arena *arena);
+void arena_reserve(struct arena *arena, size_t n);
+
 /* Gives back everything; the arena is then empty. */
 void arena_fini(struct arena *arena);
 

@@ -3,62 +3,15 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/mem.h"
 
 #define FIRST_CAPACITY 8
 
-static inline uint64_t
-rotate(uint64_t x, int bits)
-{
-    return (x << bits) | (x >> (64 - bits));
-}
-
-static inline void
-sip_round(uint64_t v[4])
-{
-    v[0] += v[1];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[0] = rotate(v[0], 32);
-    v[2] += v[3];
-    v[3] = rotate(v[3], 16) ^ v[2];
-    v[0] += v[3];
-    v[3] = rotate(v[3], 21) ^ v[0];
-    v[2] += v[1];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[2] = rotate(v[2], 32);
-}
-
-/* SipHash-1-3 with the map's own key. */
 static uint64_t
 hash_of(const struct map *map, const char *key)
 {
-    size_t n = strlen(key);
-    uint64_t v[4] = {
-        map->seed[0] ^ UINT64_C(0x736f6d6570736575),
-        map->seed[1] ^ UINT64_C(0x646f72616e646f6d),
-        map->seed[0] ^ UINT64_C(0x6c7967656e657261),
-        map->seed[1] ^ UINT64_C(0x7465646279746573),
-    };
-    uint64_t word;
-    size_t i = 0;
-
-    for (; i + 8 <= n; i += 8) {
-        memcpy(&word, key + i, 8);
-        v[3] ^= word;
-        sip_round(v);
-        v[0] ^= word;
-    }
-    word = (uint64_t)n << 56;
-    memcpy(&word, key + i, n - i);
-    v[3] ^= word;
-    sip_round(v);
-    v[0] ^= word;
-    v[2] ^= 0xff;
-    for (int j = 0; j < 3; j++)
-        sip_round(v);
-    return v[0] ^ v[1] ^ v[2] ^ v[3];
+    return sip_hash(&map->seed, key, strlen(key));
 }
 
 static size_t
@@ -94,13 +47,13 @@ rebuild(struct map *map, size_t capacity)
 {
     size_t used = 0;
 
-    if (map->capacity == 0 &&
-        getrandom(map->seed, sizeof(map->seed), 0) != sizeof(map->seed))
-        fatal("no random seed for a map");
+    if (map->capacity == 0)
+        map->seed = sip_seed();
     for (size_t i = 0; i < map->used; i++)
         if (map->entries[i].key != NULL)
             map->entries[used++] = map->entries[i];
     map->used = used;
+    map->first = 0;
     map->capacity = capacity;
     map->entries = mem_resize(map->entries, capacity, sizeof(*map->entries));
     free(map->slots);
@@ -177,12 +130,16 @@ map_remove(struct map *map, const char *key)
     e = &map->entries[slot - 1];
     e->key = NULL;
     map->count--;
+    while (map->first < map->used && map->entries[map->first].key == NULL)
+        map->first++;
     return e->value;
 }
 
 void *
 map_next(const struct map *map, size_t *pos)
 {
+    if (*pos < map->first)
+        *pos = map->first;
     while (*pos < map->used) {
         const struct map_entry *e = &map->entries[(*pos)++];
 

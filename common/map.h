@@ -6,12 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/sip.h"
+
 /*
  * A map from text to pointer.  Open addressing with a seed of its own (names
  * come from outside, so the hash must not be guessable), over a dense array of
  * entries: walking it gives the order of insertion, whatever the seed, which
  * keeps every user of it deterministic.  Get, put and remove take constant
- * time; an entry costs some 32 bytes.
+ * time, and so does finding the first entry, which makes it a queue without
+ * doubles, too; an entry costs some 32 bytes.
  *
  * Keys are borrowed: they must live, unchanged, as long as their entry.
  * Usually they are a member of the value.  A zeroed struct map is empty.
@@ -26,9 +29,10 @@ struct map {
     struct map_entry *entries; /* in order of insertion, with holes */
     uint32_t *slots;           /* index of an entry plus one; 0 is free */
     size_t used;               /* entries in use, holes included */
+    size_t first;              /* entries before it are holes */
     size_t count;              /* live entries */
     size_t capacity;           /* of entries; slots has twice as many */
-    uint64_t seed[2];
+    struct sip seed;
 };
 
 /* Frees the map's own memory, not keys or values. The map is then empty. */

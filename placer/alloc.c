@@ -45,7 +45,7 @@ clear(struct alloc *a)
     }
     for (size_t i = 0; i < a->group_count; i++) {
         free(a->groups[i].occupied);
-        free(a->groups[i].waiting);
+        waiting_fini(&a->groups[i].waiting);
     }
     map_fini(&a->nodes);
     map_fini(&a->racks);
@@ -149,6 +149,8 @@ vacate(struct alloc_group *g, int64_t at)
 int64_t
 alloc_free_from(const struct alloc_group *g, int64_t from)
 {
+    if (g->free == 0)
+        return -1;
     for (int64_t at = from > g->hint ? from : g->hint; at < g->size; at++)
         if (g->occupied[at] == 0) {
             if (from <= g->hint)
@@ -161,60 +163,14 @@ alloc_free_from(const struct alloc_group *g, int64_t from)
 size_t
 alloc_assignable(const struct alloc_group *g)
 {
-    return g->waiting_count < (size_t)g->free ? g->waiting_count
+    return g->waiting.count < (size_t)g->free ? g->waiting.count
                                               : (size_t)g->free;
 }
 
 size_t
 alloc_pending(const struct alloc_group *g)
 {
-    return g->waiting_count - alloc_assignable(g) + g->held;
-}
-
-/* ---- waiting Nodes ----------------------------------------------------- */
-
-/* Where a Node is, or would go, among those that wait. */
-static size_t
-position(const struct alloc_group *g, const struct alloc_node *n)
-{
-    size_t low = 0;
-    size_t high = g->waiting_count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (place_node_cmp(&g->waiting[middle]->in, &n->in) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void
-enqueue(struct alloc_group *g, struct alloc_node *n)
-{
-    size_t at = position(g, n);
-
-    if (g->waiting_count == g->waiting_room) {
-        g->waiting_room = g->waiting_room == 0 ? 16 : g->waiting_room * 2;
-        g->waiting = mem_resize(g->waiting, g->waiting_room,
-                                sizeof(struct alloc_node *));
-    }
-    memmove(g->waiting + at + 1, g->waiting + at,
-            (g->waiting_count - at) * sizeof(struct alloc_node *));
-    g->waiting[at] = n;
-    g->waiting_count++;
-}
-
-static void
-dequeue(struct alloc_group *g, struct alloc_node *n)
-{
-    size_t at = position(g, n);
-
-    g->waiting_count--;
-    memmove(g->waiting + at, g->waiting + at + 1,
-            (g->waiting_count - at) * sizeof(struct alloc_node *));
+    return g->waiting.count - alloc_assignable(g) + g->held;
 }
 
 /* ---- classification ---------------------------------------------------- */
@@ -280,7 +236,7 @@ static void
 leave(struct alloc *a, struct alloc_node *n)
 {
     if (n->state == ALLOC_WAITING)
-        dequeue(n->group, n);
+        waiting_remove(&n->group->waiting, n);
     if (n->state == ALLOC_HELD)
         n->group->held--;
     count_conflict(a, n, -1);
@@ -295,7 +251,7 @@ enter(struct alloc *a, struct alloc_node *n)
     if (n->state == ALLOC_WAITING || n->state == ALLOC_HELD)
         n->group = &a->groups[__builtin_ctzll(n->matches)];
     if (n->state == ALLOC_WAITING)
-        enqueue(n->group, n);
+        waiting_add(&n->group->waiting, n);
     if (n->state == ALLOC_HELD)
         n->group->held++;
     count_conflict(a, n, 1);

@@ -8,6 +8,7 @@
 
 #include "common/map.h"
 #include "placer/place.h"
+#include "placer/waiting.h"
 
 /*
  * Allocation, kept up to date: the same answers as place() for the same
@@ -28,14 +29,13 @@
  * it in again afterwards.
  */
 struct alloc_group {
-    struct place_group in;       /* borrowed texts and selector */
-    size_t inventory;            /* the caller's number of its inventory */
-    uint8_t *occupied;           /* by coordinate: how many bindings name it */
-    int64_t size;                /* of coordinates */
-    int64_t free;                /* coordinates that nobody names */
-    int64_t hint;                /* none below is free */
-    struct alloc_node **waiting; /* sorted: creation, name, uid */
-    size_t waiting_count, waiting_room;
+    struct place_group in; /* borrowed texts and selector */
+    size_t inventory;      /* the caller's number of its inventory */
+    uint8_t *occupied;     /* by coordinate: how many bindings name it */
+    int64_t size;          /* of coordinates */
+    int64_t free;          /* coordinates that nobody names */
+    int64_t hint;          /* none below is free */
+    struct waiting waiting;
     size_t held;      /* Nodes that wait while an old binding is cleaned */
     size_t requested; /* Nodes that its selector matches */
 };

@@ -566,7 +566,8 @@ assign_slots(const struct plan_rack *rack, struct assigning *assigning,
     for (; assigning->next < assigning->count && assigning->at >= 0 &&
            assigning->at / per_rack == rack->index;
          assigning->next++) {
-        const struct alloc_node *n = assigning->group->waiting[assigning->next];
+        const struct alloc_node *n =
+            waiting_at(&assigning->group->waiting, assigning->next);
 
         s->nodes[assigning->at % per_rack] =
             (struct object_ref){n->in.name, n->in.uid};
@@ -753,43 +754,38 @@ name_rack(const struct alloc_group *g, int64_t at, char name[IDENTITY_NAME_MAX])
 static void
 assign(struct placer *p, struct alloc_group *g)
 {
+    const struct plan_inventory *v = &p->plan.inventories[g->inventory];
     int64_t from = 0;
     size_t skipped = 0;
 
-    while (!p->starved && g->waiting_count > skipped) {
+    if (!world_has_finalizer(v->world))
+        return;
+    while (!p->starved && g->waiting.count > skipped) {
         struct assigning a = {.group = g, .next = skipped};
-        size_t before = g->waiting_count;
+        size_t before = g->waiting.count;
         char name[IDENTITY_NAME_MAX];
 
         a.at = alloc_free_from(g, from);
         if (a.at < 0)
             return;
-        a.count = g->waiting_count;
+        a.count = g->waiting.count;
         from = (a.at / g->in.nodes_per_rack + 1) * g->in.nodes_per_rack;
         name_rack(g, a.at, name);
         decide_one(p, name, &a);
-        if (g->waiting_count == before)
+        if (g->waiting.count == before)
             skipped = a.next;
     }
 }
 
-/* Looking at a rack may touch others, and itself: those are the next batch. */
+/* A rack for which wishes had to be held back stays the next. */
 static void
-look_at_dirty(struct placer *p)
+look_at_touched(struct placer *p)
 {
-    while (!p->starved && p->dirty.count > 0) {
-        struct map batch = p->dirty;
-        size_t pos = 0;
-        char *name;
+    const char *name;
 
-        p->dirty = (struct map){0};
-        while ((name = map_next(&batch, &pos)) != NULL) {
-            if (p->starved || !decide_one(p, name, NULL))
-                placer_touch(p, name);
-            free(name);
-        }
-        map_fini(&batch);
-    }
+    while (!p->starved && (name = placer_next(p)) != NULL)
+        if (decide_one(p, name, NULL))
+            placer_looked(p, name);
 }
 
 void
@@ -799,5 +795,5 @@ decide(struct placer *p)
         decide_inventory(p, &p->plan.inventories[i]);
     for (size_t i = 0; i < p->alloc.group_count; i++)
         assign(p, &p->alloc.groups[i]);
-    look_at_dirty(p);
+    look_at_touched(p);
 }

@@ -60,6 +60,37 @@ touched(void *arg, const char *rack)
     placer_touch(arg, rack);
 }
 
+/* Takes over the name. */
+static void
+enqueue(struct placer *p, char *name)
+{
+    if (map_get(&p->queue, name) != NULL)
+        free(name);
+    else
+        map_put(&p->queue, name, name);
+}
+
+const char *
+placer_next(struct placer *p)
+{
+    size_t pos = 0;
+    char *name;
+
+    if (p->queue.count == 0) {
+        while ((name = map_next(&p->dirty, &pos)) != NULL)
+            enqueue(p, name);
+        map_fini(&p->dirty);
+        pos = 0;
+    }
+    return map_next(&p->queue, &pos);
+}
+
+void
+placer_looked(struct placer *p, const char *rack)
+{
+    free(map_remove(&p->queue, rack));
+}
+
 /* Before its ledger the projector takes nothing, and has nothing of ours. */
 static void
 say(void *arg, uint16_t type, uint32_t id, struct str body)
@@ -92,6 +123,7 @@ drop_derived(struct placer *p)
     p->rebuild = true;
     alloc_fini(&p->alloc);
     forget_names(&p->dirty);
+    forget_names(&p->queue);
 }
 
 static struct place_node
@@ -237,16 +269,17 @@ rebuild(struct placer *p)
     p->rebuild = p->recharged = false;
     load_groups(p);
     tally_reset(p);
-    while ((n = map_next(nodes, &pos)) != NULL) {
-        struct place_node node = place_node_of(n);
-
-        alloc_node_put(&p->alloc, &node);
-    }
     for (pos = 0; (a = map_next(&p->assumed, &pos)) != NULL;)
         bind(p, a->rack);
     for (pos = 0; (r = map_next(racks, &pos)) != NULL;)
         if (placer_assumed(p, r->o.meta.name.s) == NULL)
             bind(p, r->o.meta.name.s);
+    /* After the racks, so that those that are bound never wait. */
+    for (pos = 0; (n = map_next(nodes, &pos)) != NULL;) {
+        struct place_node node = place_node_of(n);
+
+        alloc_node_put(&p->alloc, &node);
+    }
     for (pos = 0; (wanted = map_next(&p->plan.racks, &pos)) != NULL;)
         placer_touch(p, wanted->name);
 }
@@ -321,21 +354,22 @@ settle_absent(struct placer *p, const char *name)
     forget_assumed(p, name);
 }
 
-/* The same for all that something happened to. */
+/* The same for all that something happened to, which may touch others. */
 static void
 settle_dirty(struct placer *p)
 {
-    struct map dirty = p->dirty;
-    size_t pos = 0;
-    char *name;
+    while (p->dirty.count > 0) {
+        struct map dirty = p->dirty;
+        size_t pos = 0;
+        char *name;
 
-    p->dirty = (struct map){0};
-    while ((name = map_next(&dirty, &pos)) != NULL) {
-        settle_absent(p, name);
-        placer_touch(p, name);
-        free(name);
+        p->dirty = (struct map){0};
+        while ((name = map_next(&dirty, &pos)) != NULL) {
+            settle_absent(p, name);
+            enqueue(p, name);
+        }
+        map_fini(&dirty);
     }
-    map_fini(&dirty);
 }
 
 static void
@@ -905,13 +939,13 @@ matters(const struct placer *p, const struct result *r)
     const struct world_rack *rack = world_rack(&p->world, r->name.s);
     const struct world_inventory *v = world_inventory(&p->world, r->name.s);
 
-    if (r->outcome != OUTCOME_DONE ||
-        (p->starved && p->wishes.open <= WISH_LIMIT / 2))
+    if (r->outcome != OUTCOME_DONE || (p->starved && wish_has_room(&p->wishes)))
         return true;
     switch (r->action) {
     case ACTION_RACK:
-        return rack == NULL ||
-               version_cmp(rack->o.meta.version, r->version) >= 0;
+        return version_cmp(rack == NULL ? str_of(p->racks_as_of)
+                                        : rack->o.meta.version,
+                           r->version) >= 0;
     case ACTION_NODE:
         return node == NULL ||
                version_cmp(node->o.meta.version, r->version) >= 0;

@@ -29,7 +29,8 @@ struct placer {
     char *racks_told;   /* the newest that a result told of since a write was
                          * lost, or NULL */
     bool lost;          /* what came of some write may never be told */
-    struct map dirty;   /* names of racks to look at, in order */
+    struct map dirty;   /* names of racks that something happened to */
+    struct map queue;   /* of racks to look at, in order */
     struct map left;    /* names of Nodes that a rack binds no more */
     struct map cleaned; /* uids of Nodes outside the feed, found clean */
     uint64_t term;      /* 0: not leading */
@@ -91,6 +92,11 @@ void placer_term_ended(struct placer *p);
 
 /* The rack of that name is to be looked at. */
 void placer_touch(struct placer *p, const char *rack);
+
+/* For decide.c: the next rack to look at, or NULL; it stays in the queue until
+ * placer_looked takes it out.  Racks that were touched meanwhile come last. */
+const char *placer_next(struct placer *p);
+void placer_looked(struct placer *p, const char *rack);
 
 /* For decide.c: takes over what may be bound in a rack from now on, in place of
  * what was assumed before. */

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "placer/wish.h"
 
-#include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "proto/frame.h"
 
-#define PRINT 16 /* bytes of a digest that tell two bodies apart */
+/* What tells two bodies apart. */
+struct print {
+    uint64_t words[2];
+};
 
 struct entry {
     char *key;
     uint32_t id;
+    size_t bytes; /* of its body while it is open */
     enum wish_state state;
     enum outcome outcome;
     uint16_t type;
     char *basis, *version, *reason;
-    unsigned char print[PRINT];
+    struct print print;
 };
 
 static char *
@@ -53,16 +56,14 @@ replace(char **at, struct str text)
     *at = mem_dup(text.s, text.n);
 }
 
-static void
-print_of(struct str body, unsigned char print[PRINT])
+static struct print
+print_of(struct wishes *w, struct str body)
 {
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA2_CTX ctx;
-
-    SHA256Init(&ctx);
-    SHA256Update(&ctx, (const unsigned char *)body.s, body.n);
-    SHA256Final(digest, &ctx);
-    memcpy(print, digest, PRINT);
+    if (w->next_id == 0)
+        for (size_t i = 0; i < nitems(w->seeds); i++)
+            w->seeds[i] = sip_seed();
+    return (struct print){{sip_hash(&w->seeds[0], body.s, body.n),
+                           sip_hash(&w->seeds[1], body.s, body.n)}};
 }
 
 /* Whether saying it (again) could change anything. With a result that tells a
@@ -71,9 +72,9 @@ print_of(struct str body, unsigned char print[PRINT])
  * deletion leaves no version, and an object outside the feed has no basis to
  * compare. */
 static bool
-is_news(const struct entry *e, struct str basis, const unsigned char *print)
+is_news(const struct entry *e, struct str basis, const struct print *print)
 {
-    bool same = memcmp(e->print, print, PRINT) == 0;
+    bool same = memcmp(&e->print, print, sizeof(*print)) == 0;
     int order;
 
     if (e->state == WISH_LOST)
@@ -98,26 +99,58 @@ make(struct wishes *w, enum action action, struct str name)
     return e;
 }
 
+static bool
+is_full(const struct wishes *w, size_t more)
+{
+    return w->open >= WISH_LIMIT ||
+           (w->open > 0 && w->bytes + more > WISH_BYTES);
+}
+
+static void
+open_entry(struct wishes *w, struct entry *e, size_t bytes)
+{
+    e->state = WISH_OPEN;
+    e->bytes = bytes;
+    w->open++;
+    w->bytes += bytes;
+}
+
+/* It is in that state from now on; if it was open, it takes no room any more.
+ */
+static void
+close_entry(struct wishes *w, struct entry *e, enum wish_state state)
+{
+    if (e->state == WISH_OPEN) {
+        w->open--;
+        w->bytes -= e->bytes;
+    }
+    e->state = state;
+}
+
+bool
+wish_has_room(const struct wishes *w)
+{
+    return w->open <= WISH_LIMIT / 2 && w->bytes <= WISH_BYTES / 2;
+}
+
 bool
 wish_want(struct wishes *w, enum action action, struct str name,
           struct str basis, uint16_t type, struct str body)
 {
     struct entry *e = find(w, action, name);
-    unsigned char print[PRINT];
+    struct print print = print_of(w, body);
 
-    print_of(body, print);
-    if (e != NULL && !is_news(e, basis, print))
+    if (e != NULL && !is_news(e, basis, &print))
         return true;
-    if (w->open >= WISH_LIMIT && (e == NULL || e->state != WISH_OPEN))
+    if ((e == NULL || e->state != WISH_OPEN) && is_full(w, body.n))
         return false;
     if (e == NULL)
         e = make(w, action, name);
-    if (e->state != WISH_OPEN)
-        w->open++;
-    e->state = WISH_OPEN;
+    close_entry(w, e, WISH_NONE);
+    open_entry(w, e, body.n);
     e->id = ++w->next_id;
     e->type = type;
-    memcpy(e->print, print, PRINT);
+    e->print = print;
     replace(&e->basis, basis);
     w->send(w->arg, type, e->id, body);
     return true;
@@ -126,8 +159,7 @@ wish_want(struct wishes *w, enum action action, struct str name,
 static void
 remove_entry(struct wishes *w, struct entry *e)
 {
-    if (e->state == WISH_OPEN)
-        w->open--;
+    close_entry(w, e, WISH_NONE);
     map_remove(&w->by_key, e->key);
     entry_free(e);
 }
@@ -171,8 +203,7 @@ wish_result(struct wishes *w, uint32_t id, const struct result *r)
 
     if (e == NULL || e->id != id || e->state != WISH_OPEN)
         return false;
-    w->open--;
-    e->state = r->outcome == OUTCOME_DONE ? WISH_DONE : WISH_REFUSED;
+    close_entry(w, e, r->outcome == OUTCOME_DONE ? WISH_DONE : WISH_REFUSED);
     e->outcome = r->outcome;
     replace(&e->version, r->version);
     replace(&e->reason, r->reason);
@@ -187,11 +218,9 @@ wish_written(struct wishes *w, enum action action, struct str name,
 
     if (e == NULL)
         e = make(w, action, name);
-    if (e->state == WISH_OPEN)
-        w->open--;
-    e->state = WISH_DONE;
+    close_entry(w, e, WISH_DONE);
     e->outcome = OUTCOME_DONE;
-    memset(e->print, 0, PRINT);
+    e->print = (struct print){{0}};
     replace(&e->version, version);
 }
 
@@ -203,10 +232,9 @@ wish_lose(struct wishes *w, bool refused)
 
     while ((e = map_next(&w->by_key, &pos)) != NULL)
         if (e->state == WISH_OPEN)
-            e->state = WISH_LOST;
+            close_entry(w, e, WISH_LOST);
         else if (e->state == WISH_REFUSED && refused)
             remove_entry(w, e);
-    w->open = 0;
 }
 
 void

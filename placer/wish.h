@@ -11,17 +11,23 @@
 /*
  * What the placer has asked the projector for, one wish for each action and
  * object, from the moment it is sent until the feed shows it fulfilled.  It
- * keeps a wish from being said twice, and bounds how many are open.
+ * keeps a wish from being said twice, and bounds how many are open and how
+ * large they are together: whoever carries them out keeps them all.
  *
  * Only a fingerprint of a wish is kept: after the projector's death whoever
  * made it makes it again from the model.
  */
 #define WISH_LIMIT 2048 /* wishes without a result, at most */
+#define WISH_BYTES                                                             \
+    (8u << 20) /* of their bodies, at most; one may be larger                  \
+                */
 
 struct wishes {
     struct map by_key;
     uint32_t next_id;
-    unsigned open; /* without a result */
+    struct sip seeds[2]; /* of fingerprints; set with the first wish */
+    unsigned open;       /* without a result */
+    size_t bytes;        /* of their bodies */
     /* Where frames go. */
     void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
     void *arg;
@@ -57,6 +63,9 @@ bool wish_want(struct wishes *w, enum action action, struct str name,
 
 /* Wants nothing (any more); a standing wish is withdrawn. */
 void wish_drop(struct wishes *w, enum action action, struct str name);
+
+/* Whether so much room has come free that it is worth asking again. */
+bool wish_has_room(const struct wishes *w);
 
 /* How the wish stands. */
 struct wish wish_look(const struct wishes *w, enum action action,

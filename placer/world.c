@@ -45,6 +45,9 @@ node_free(void *record)
     free(n);
 }
 
+/* Racks and Nodes, which are many, are unpacked twice: the first time tells how
+ * much memory they need. */
+
 /* Each reads a record; NULL and err if the body is not one. *name is its key
  * and lives in it. */
 static void *
@@ -87,9 +90,15 @@ static void *
 rack_read(const struct value *body, const char **name, struct err *err)
 {
     struct world_rack *r = mem_zalloc(sizeof(*r));
+    struct arena draft = {0};
+    int rc = object_rack_unpack(&r->o, body, &draft, err);
 
-    *name = NULL;
-    if (object_rack_unpack(&r->o, body, &r->arena, err) == 0) {
+    if (rc == 0) {
+        arena_reserve(&r->arena, arena_used(&draft));
+        rc = object_rack_unpack(&r->o, body, &r->arena, err);
+    }
+    arena_fini(&draft);
+    if (rc == 0) {
         *name = r->o.meta.name.s;
         return r;
     }
@@ -101,9 +110,15 @@ static void *
 node_read(const struct value *body, const char **name, struct err *err)
 {
     struct world_node *n = mem_zalloc(sizeof(*n));
+    struct arena draft = {0};
+    int rc = object_node_unpack(&n->o, body, &draft, err);
 
-    *name = NULL;
-    if (object_node_unpack(&n->o, body, &n->arena, err) == 0) {
+    if (rc == 0) {
+        arena_reserve(&n->arena, arena_used(&draft));
+        rc = object_node_unpack(&n->o, body, &n->arena, err);
+    }
+    arena_fini(&draft);
+    if (rc == 0) {
         *name = n->o.meta.name.s;
         return n;
     }

@@ -294,7 +294,8 @@ struct sim_rack {
     int64_t index;
     int slots;
     const char *nodes[4];
-    const char *owner; /* name of another inventory that controls it */
+    const char *const *more; /* instead of nodes, one for each slot */
+    const char *owner;       /* name of another inventory that controls it */
     bool deleting;
     bool bare;          /* without labels and annotations */
     const char *digest; /* of its spec; NULL: some other */
@@ -336,9 +337,13 @@ sim_rack(struct sim *s, const struct sim_rack *r)
     labels[2].value = str_of(index);
     pairs_sort(labels, nitems(labels));
     for (int i = 0; i < r->slots; i++) {
+        const char *node = r->more != NULL ? r->more[i]
+                           : i < 4         ? r->nodes[i]
+                                           : NULL;
+
         slots[i] = (struct object_slot){.index = i, .gpus = 1};
-        if (i < 4 && r->nodes[i] != NULL)
-            slots[i].node = sim_ref(s, r->nodes[i]);
+        if (node != NULL)
+            slots[i].node = sim_ref(s, node);
     }
     o = (struct object_rack){
         .meta = {.name = str_of(r->name != NULL ? r->name : canonical),

@@ -74,6 +74,39 @@ test_it_can_be_used_again(void **state)
     }
 }
 
+/* What fitted one arena fits another that was made for just that much. */
+static void
+fill(struct arena *arena)
+{
+    for (size_t i = 1; i < 400; i++) {
+        char *piece = arena_alloc(arena, i % 7 * 5);
+
+        memset(piece, 1, i % 7 * 5);
+        assert_string_equal(arena_str(arena, STR("some text")).s, "some text");
+    }
+}
+
+static void
+test_one_that_fits(void **state)
+{
+    struct arena draft = {0};
+    struct arena arena = {0};
+    const void *only;
+
+    (void)state;
+    assert_int_equal(arena_used(&draft), 0);
+    fill(&draft);
+    arena_reserve(&arena, arena_used(&draft));
+    only = arena.blocks;
+    fill(&arena);
+    assert_ptr_equal(arena.blocks, only);
+    assert_int_equal(arena_used(&arena), arena_used(&draft));
+    arena_alloc(&arena, 1);
+    assert_ptr_not_equal(arena.blocks, only);
+    arena_fini(&arena);
+    arena_fini(&draft);
+}
+
 int
 main(void)
 {
@@ -82,6 +115,7 @@ main(void)
         cmocka_unit_test(test_a_large_piece),
         cmocka_unit_test(test_texts_are_copied_and_end_with_a_nul),
         cmocka_unit_test(test_it_can_be_used_again),
+        cmocka_unit_test(test_one_that_fits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

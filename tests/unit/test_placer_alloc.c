@@ -223,7 +223,7 @@ check_free(const struct lists *l, const struct alloc_group *g)
 
 /* Who gets what: those that wait and what is free, pair by pair. */
 static void
-check_assigned(const struct lists *l, const struct alloc_group *g)
+check_assigned(const struct lists *l, struct alloc_group *g)
 {
     struct place_share s = place_share(&l->plan, g->in.inventory, g->in.id);
     int64_t at = 0;
@@ -231,7 +231,8 @@ check_assigned(const struct lists *l, const struct alloc_group *g)
     assert_int_equal(alloc_assignable(g), s.assigned_count);
     for (size_t i = 0; i < s.assigned_count; i++) {
         at = alloc_free_from(g, at);
-        assert_string_equal(g->waiting[i]->in.uid.s, s.assigned[i].node->uid.s);
+        assert_string_equal(waiting_at(&g->waiting, i)->in.uid.s,
+                            s.assigned[i].node->uid.s);
         assert_int_equal(at, s.assigned[i].rack * g->in.nodes_per_rack +
                                  s.assigned[i].slot);
         at++;
@@ -275,8 +276,7 @@ check_groups(const struct history *h, const struct lists *l)
     assert_int_equal(h->alloc.group_count, h->group_count);
     for (size_t i = 0; i < h->group_count; i++) {
         const struct place_group *in = &h->groups[i];
-        const struct alloc_group *g =
-            alloc_group(&h->alloc, in->inventory, in->id);
+        struct alloc_group *g = alloc_group(&h->alloc, in->inventory, in->id);
         size_t requested = 0;
 
         for (size_t j = 0; j < l->in.node_count; j++)
@@ -773,8 +773,8 @@ test_9_1_one_uid_twice(void **state)
     assert_false(alloc_node_put(&a, &second));
     alloc_node_take(&a, (struct object_ref){second.name, second.uid});
     alloc_node_renew(&a, &second);
-    assert_int_equal(a.groups[0].waiting_count, 1);
-    assert_string_equal(a.groups[0].waiting[0]->in.name.s, "n1");
+    assert_int_equal(a.groups[0].waiting.count, 1);
+    assert_string_equal(waiting_at(&a.groups[0].waiting, 0)->in.name.s, "n1");
     alloc_node_take(&a, (struct object_ref){first.name, first.uid});
     assert_int_equal(a.nodes.count, 0);
     alloc_fini(&a);
@@ -800,7 +800,7 @@ test_M03_bound_ones_do_not_move(void **state)
     assert_true(alloc_node_put(&a, &older));
     assert_false(alloc_rack(&a, "r")->bindings[0].released);
     assert_int_equal(alloc_assignable(&a.groups[0]), 1);
-    assert_string_equal(a.groups[0].waiting[0]->in.name.s, "n1");
+    assert_string_equal(waiting_at(&a.groups[0].waiting, 0)->in.name.s, "n1");
     assert_int_equal(alloc_free_from(&a.groups[0], 0), 1);
     alloc_fini(&a);
 }

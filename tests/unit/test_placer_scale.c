@@ -350,13 +350,17 @@ test_S03_placer_in_one_pass(void **state)
                          .name = name, .pool = pool, .created = i % 997});
     }
     arena_fini(&s.arena);
-    end(&m, NODES * (size_t)1400);
+    end(&m, NODES * (size_t)450);
     m = begin("all are planned");
     sim_synced(&s);
+    /* What is not said at once for its size is said as results come. */
+    for (size_t i = 0; i < s.count; i++)
+        if (s.said[i].type == MSG_RACK_WRITE)
+            sim_result(&s, &s.said[i], ACTION_RACK, OUTCOME_DONE);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), GROUPS * RACKS);
     assert_int_equal(sim_said(&s, MSG_RACK_DELETE, NULL), 0);
     assert_int_equal(sim_said(&s, MSG_NODE_APPLY, NULL), 0);
-    assert_int_equal(sim_said(&s, MSG_STATUS_WRITE, "lab"), 1);
+    assert_in_range(sim_said(&s, MSG_STATUS_WRITE, "lab"), 1, 10);
     assert_int_equal(sim_said(&s, MSG_PLAN_END, NULL), 1);
     for (size_t i = 0; i < s.p.alloc.group_count; i++)
         assert_int_equal(s.p.alloc.groups[i].free, 0);
@@ -367,6 +371,7 @@ test_S03_placer_in_one_pass(void **state)
     assert_in_range(s.p.examined, 0, 3 * GROUPS * RACKS);
 
     /* A heartbeat of one of them is no work. */
+    sim_batch(&s);
     examined = s.p.examined;
     evaluations = s.p.alloc.evaluations;
     sim_node(&s,
