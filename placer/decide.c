@@ -6,6 +6,7 @@
 #include "common/api.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "placer/pending.h"
 #include "placer/project.h"
 #include "placer/status.h"
 #include "proto/frame.h"
@@ -64,12 +65,12 @@ static bool
 has_racks(const struct placer *p, const struct plan_inventory *v)
 {
     const struct object_ref own = plan_ref(v);
-    const struct placer_assumed *a;
+    const struct pending *a;
     size_t pos = 0;
 
     if (v->racks > 0)
         return true;
-    while ((a = map_next(&p->assumed, &pos)) != NULL)
+    while ((a = map_next(&p->pending, &pos)) != NULL)
         if (str_eq(a->inventory.name, own.name) &&
             str_eq(a->inventory.uid, own.uid))
             return true;
@@ -241,97 +242,10 @@ is_clean(struct placer *p, const struct object_rack *rack,
 
 /* ---- racks ------------------------------------------------------------- */
 
-/* Something was sent for this rack and the feed does not show it yet. */
 static bool
-is_busy(const struct placer *p, struct str name, const struct world_rack *have)
+is_busy(const struct placer *p, struct str rack)
 {
-    struct wish w = wish_look(&p->wishes, ACTION_RACK, name);
-
-    if (w.state == WISH_DONE)
-        return have == NULL ||
-               version_cmp(have->o.meta.version, str_of(w.version)) < 0;
-    return w.state == WISH_OPEN;
-}
-
-static const struct object_slot *
-slot_at(const struct object_rack *rack, int64_t index)
-{
-    for (size_t i = 0; i < rack->slot_count; i++)
-        if (rack->slots[i].index == index)
-            return &rack->slots[i];
-    return NULL;
-}
-
-/* Adds that a slot may bind a Node, unless it is known. */
-static void
-may_bind(struct placer_assumed *a, const struct place_binding *where,
-         int64_t slot, struct object_ref node, bool leaving)
-{
-    struct place_binding b = *where;
-
-    if (node.name.n == 0)
-        return;
-    for (size_t i = 0; i < a->count; i++)
-        if (a->bindings[i].slot == slot &&
-            str_eq(a->bindings[i].node.uid, node.uid)) {
-            a->leaving[i] |= leaving;
-            return;
-        }
-    b.slot = slot;
-    b.node.name = arena_str(&a->arena, node.name);
-    b.node.uid = arena_str(&a->arena, node.uid);
-    a->leaving[a->count] = leaving;
-    a->bindings[a->count++] = b;
-}
-
-/* What is bound by a write: nodes, an array indexed by slot. */
-struct written {
-    const char *rack;
-    struct place_binding where; /* what all bindings of the rack share */
-    const struct object_ref *nodes;
-    size_t count;
-};
-
-static bool
-writes(const struct written *w, int64_t slot, struct object_ref node)
-{
-    return slot >= 0 && slot < (int64_t)w->count &&
-           str_eq(w->nodes[slot].uid, node.uid);
-}
-
-/* A write is on its way: what stands, what it binds, and what earlier writes
- * may have bound counts as bound until it is seen what came of it. */
-static void
-assume(struct placer *p, const struct written *w, const struct world_rack *have)
-{
-    const struct placer_assumed *old = placer_assumed(p, w->rack);
-    struct placer_assumed *a = mem_zalloc(sizeof(*a));
-    size_t standing = have == NULL ? 0 : have->o.slot_count;
-    size_t most = w->count + standing + (old == NULL ? 0 : old->count);
-    struct place_binding where = w->where;
-
-    a->rack = mem_strdup(w->rack);
-    a->basis = mem_strdup(have == NULL ? "" : have->o.meta.version.s);
-    where.group = arena_str(&a->arena, where.group);
-    where.inventory.name = arena_str(&a->arena, where.inventory.name);
-    where.inventory.uid = arena_str(&a->arena, where.inventory.uid);
-    a->inventory = where.inventory;
-    a->bindings = arena_alloc(&a->arena, most * sizeof(*a->bindings));
-    a->leaving = arena_alloc(&a->arena, most * sizeof(*a->leaving));
-    for (size_t i = 0; i < w->count; i++)
-        may_bind(a, &where, (int64_t)i, w->nodes[i], false);
-    for (size_t i = 0; i < standing; i++) {
-        const struct object_slot *s = &have->o.slots[i];
-
-        may_bind(a, &where, s->index, s->node, !writes(w, s->index, s->node));
-    }
-    for (size_t i = 0; old != NULL && i < old->count; i++) {
-        const struct place_binding *b = &old->bindings[i];
-
-        may_bind(a, &where, b->slot, b->node,
-                 old->leaving[i] || !writes(w, b->slot, b->node));
-    }
-    placer_assume(p, a);
+    return pending_look(p, rack.s) != PENDING_NONE;
 }
 
 /* The bindings that a write takes off a rack. */
@@ -344,7 +258,7 @@ tell_releases(const struct placer *p, const struct world_rack *have,
 
     for (size_t i = 0; bound != NULL && i < bound->count; i++) {
         const struct place_binding *b = &bound->bindings[i].in;
-        const struct object_slot *slot = slot_at(&have->o, b->slot);
+        const struct object_slot *slot = rack_slot(&have->o, b->slot);
 
         if (!bound->bindings[i].released || slot == NULL ||
             !str_eq(slot->node.uid, b->node.uid) ||
@@ -363,7 +277,7 @@ tell_bindings(const struct rack_input *in, const char *name,
 {
     for (int64_t i = 0; i < in->profile->nodes_per_rack; i++) {
         const struct object_slot *slot =
-            have == NULL ? NULL : slot_at(&have->o, i);
+            have == NULL ? NULL : rack_slot(&have->o, i);
 
         if (nodes[i].name.n == 0 ||
             (slot != NULL && str_eq(slot->node.uid, nodes[i].uid)))
@@ -386,7 +300,7 @@ rack_stands(const struct world_rack *have, const struct plan_rack *rack,
     if (!str_is(have->o.digest, plan_digest(rack)))
         return false;
     for (int64_t i = 0; i < per_rack; i++) {
-        const struct object_slot *slot = slot_at(&have->o, i);
+        const struct object_slot *slot = rack_slot(&have->o, i);
 
         if (slot == NULL || !str_eq(slot->node.name, nodes[i].name) ||
             !str_eq(slot->node.uid, nodes[i].uid))
@@ -410,20 +324,17 @@ send_rack(struct placer *p, const struct rack_input *in,
     tell_bindings(in, i->target.name.s, have, nodes);
     if (have != NULL)
         tell_releases(p, have, nodes, in->profile->nodes_per_rack);
-    assume(p,
-           &(struct written){
-               .rack = i->target.name.s,
-               .where = {.inventory = in->inventory,
-                         .group = in->group,
-                         .rack = in->index},
-               .nodes = nodes,
-               .count = (size_t)in->profile->nodes_per_rack,
-           },
-           have);
+    pending_begin(p, &(struct pending_write){
+                         .rack = i->target.name.s,
+                         .where = {.inventory = in->inventory,
+                                   .group = in->group,
+                                   .rack = in->index},
+                         .nodes = nodes,
+                         .count = (size_t)in->profile->nodes_per_rack,
+                         .have = have,
+                     });
 }
 
-/* A rack that stands as wanted is written all the same if it is not known what
- * came of an earlier write: the answer tells. */
 static void
 write_rack(struct placer *p, const struct plan_rack *rack,
            const struct world_rack *have, const struct object_ref *nodes)
@@ -450,8 +361,7 @@ write_rack(struct placer *p, const struct plan_rack *rack,
                                      have->o.finalizers, have->o.owners};
     }
     moved = rack_metadata(&wanted, &now, &in, &arena);
-    if (have != NULL && !moved && rack_stands(have, rack, nodes) &&
-        placer_assumed(p, rack->name) == NULL) {
+    if (have != NULL && !moved && rack_stands(have, rack, nodes)) {
         wish_drop(&p->wishes, ACTION_RACK, i.target.name);
     } else if (rack_render(&facts, &spec, &in, &bindings, NULL) == 0) {
         i.labels = wanted.labels;
@@ -474,12 +384,14 @@ struct slots {
 
 static void
 release_slot(struct placer *p, const struct world_rack *have,
-             const struct alloc_binding *b, int64_t per_rack, struct slots *s)
+             const struct alloc_binding *b, int64_t per_rack, bool leaving,
+             struct slots *s)
 {
     const struct object_slot *slot =
-        have == NULL ? NULL : slot_at(&have->o, b->in.slot);
+        have == NULL ? NULL : rack_slot(&have->o, b->in.slot);
 
-    if (slot == NULL || slot->node.name.n == 0 || is_clean(p, &have->o, slot))
+    if (slot == NULL || slot->node.name.n == 0 || leaving ||
+        is_clean(p, &have->o, slot))
         return;
     if (slot->index >= 0 && slot->index < per_rack)
         s->nodes[slot->index] = slot->node;
@@ -509,20 +421,18 @@ leave_slot(struct placer *p, const struct object_slot *slot)
 }
 
 /* A binding that stays; its projection is looked at once it is durable, and
- * unless a write on its way takes it off.  One that was lost on the way is not
- * made if the Node may be bound elsewhere. */
+ * unless a write on its way takes it off. */
 static void
 keep_slot(struct placer *p, const struct plan_rack *rack,
           const struct world_rack *have, const struct alloc_binding *b,
           bool leaving, struct slots *s)
 {
     const struct object_slot *slot =
-        have == NULL ? NULL : slot_at(&have->o, b->in.slot);
+        have == NULL ? NULL : rack_slot(&have->o, b->in.slot);
     bool durable = slot != NULL && str_eq(slot->node.uid, b->in.node.uid);
     bool once = b->node->binding_count == 1;
 
-    if (durable || once)
-        s->nodes[b->in.slot] = b->in.node;
+    s->nodes[b->in.slot] = b->in.node;
     if (durable && once && !leaving && is_projectable(have, rack))
         decide_projection(p, &have->o, slot);
     else if (durable)
@@ -534,14 +444,14 @@ take_slots(struct placer *p, const struct plan_rack *rack,
            const struct world_rack *have, struct slots *s)
 {
     const struct alloc_rack *bound = alloc_rack(&p->alloc, rack->name);
-    const struct placer_assumed *a = placer_assumed(p, rack->name);
+    const struct pending *a = pending_of(p, rack->name);
     int64_t per_rack = rack->group->profile->nodes_per_rack;
 
     for (size_t i = 0; bound != NULL && i < bound->count; i++) {
         const struct alloc_binding *b = &bound->bindings[i];
 
         if (b->released)
-            release_slot(p, have, b, per_rack, s);
+            release_slot(p, have, b, per_rack, a != NULL && a->leaving[i], s);
         else
             keep_slot(p, rack, have, b, a != NULL && a->leaving[i], s);
     }
@@ -601,7 +511,7 @@ decide_rack(struct placer *p, const struct plan_rack *rack,
     if (assigning != NULL)
         assign_slots(rack, assigning, &s);
     if (!s.held && is_writable(rack->group->inventory, have) &&
-        !is_busy(p, str_of(rack->name), have))
+        !is_busy(p, str_of(rack->name)))
         write_rack(p, rack, have, s.nodes);
     else if (have != NULL)
         drop_settled(p, ACTION_RACK, &have->o.meta);
@@ -667,10 +577,12 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
     struct buf body = {0};
     bool clean = true;
 
+    if (is_busy(p, target.name))
+        return;
     for (size_t i = 0; i < r->o.slot_count; i++)
         if (r->o.slots[i].node.name.n > 0)
             clean = is_clean(p, &r->o, &r->o.slots[i]) && clean;
-    if (!clean || is_busy(p, target.name, r))
+    if (!clean)
         return;
     if (is_out_of_our_hands(&r->o)) {
         wish_drop(&p->wishes, ACTION_RACK, target.name);
@@ -682,14 +594,13 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
         return;
     log_debug("rack retired", F_STR("rack", target.name.s),
               F_STR("reason", release_name(why)));
-    assume(p,
-           &(struct written){
-               .rack = target.name.s,
-               .where = {.inventory = r->o.inventory,
-                         .group = r->o.group,
-                         .rack = r->o.index},
-           },
-           r);
+    pending_begin(p, &(struct pending_write){
+                         .rack = target.name.s,
+                         .where = {.inventory = r->o.inventory,
+                                   .group = r->o.group,
+                                   .rack = r->o.index},
+                         .have = r,
+                     });
 }
 
 /* A rack that is left as it is. */
@@ -712,6 +623,8 @@ decide_other(struct placer *p, const char *name)
     enum release why;
 
     p->examined++;
+    if (r == NULL)
+        pending_recall(p, name);
     if (r == NULL || !rack_owned(&r->o))
         return;
     v = plan_inventory(&p->plan, &r->o.inventory);
@@ -732,6 +645,7 @@ decide_one(struct placer *p, const char *name, struct assigning *assigning)
     const struct plan_rack *rack = plan_rack(&p->plan, name);
     const struct world_rack *have = world_rack(&p->world, name);
 
+    pending_ask(p, name);
     if (rack != NULL)
         decide_rack(p, rack, assigning);
     if (rack == NULL || (have != NULL && have->o.meta.deleting))

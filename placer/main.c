@@ -22,7 +22,7 @@ report(const struct state *s)
 {
     const struct placer *p = &s->placer;
     const struct worker_fact facts[] = {
-        {"term", (int64_t)(p->planned == p->term ? p->term : 0)},
+        {"term", (int64_t)(p->led == p->term ? p->term : 0)},
         {"profiles", (int64_t)p->world.kinds[KIND_PROFILE].count},
         {"inventories", (int64_t)p->world.kinds[KIND_INVENTORY].count},
         {"racks", (int64_t)p->world.kinds[KIND_RACK].count},

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "placer/decide.h"
+#include "placer/pending.h"
 #include "placer/status.h"
 #include "proto/frame.h"
 #include "proto/pack.h"
@@ -195,9 +196,9 @@ bind_standing(struct placer *p, const struct object_rack *r)
     free(bindings);
 }
 
-/* All that may be bound in a rack that was written and not seen since. */
+/* All that may be bound in a rack with a write pending. */
 static void
-bind_assumed(struct placer *p, struct placer_assumed *a,
+bind_pending(struct placer *p, const struct pending *a,
              const struct object_rack *r)
 {
     bool stray =
@@ -213,15 +214,24 @@ bind_assumed(struct placer *p, struct placer_assumed *a,
 static void
 bind(struct placer *p, const char *name)
 {
-    struct placer_assumed *a = map_get(&p->assumed, name);
+    const struct pending *a = pending_of(p, name);
     const struct world_rack *r = world_rack(&p->world, name);
 
     if (a != NULL)
-        bind_assumed(p, a, r == NULL ? NULL : &r->o);
+        bind_pending(p, a, r == NULL ? NULL : &r->o);
     else if (r != NULL)
         bind_standing(p, &r->o);
     else
         placer_touch(p, name);
+}
+
+void
+placer_rebind(struct placer *p, const char *rack)
+{
+    if (p->rebuild)
+        return;
+    alloc_rack_take(&p->alloc, rack);
+    bind(p, rack);
 }
 
 static void
@@ -259,7 +269,7 @@ rebuild(struct placer *p)
     const struct map *racks = &p->world.kinds[KIND_RACK];
     const struct map *nodes = &p->world.kinds[KIND_NODE];
     struct plan old = p->plan;
-    const struct placer_assumed *a;
+    const struct pending *a;
     const struct plan_rack *wanted;
     const struct world_node *n;
     const struct world_rack *r;
@@ -269,10 +279,10 @@ rebuild(struct placer *p)
     p->rebuild = p->recharged = false;
     load_groups(p);
     tally_reset(p);
-    for (pos = 0; (a = map_next(&p->assumed, &pos)) != NULL;)
+    for (pos = 0; (a = map_next(&p->pending, &pos)) != NULL;)
         bind(p, a->rack);
     for (pos = 0; (r = map_next(racks, &pos)) != NULL;)
-        if (placer_assumed(p, r->o.meta.name.s) == NULL)
+        if (pending_of(p, r->o.meta.name.s) == NULL)
             bind(p, r->o.meta.name.s);
     /* After the racks, so that those that are bound never wait. */
     for (pos = 0; (n = map_next(nodes, &pos)) != NULL;) {
@@ -284,77 +294,8 @@ rebuild(struct placer *p)
         placer_touch(p, wanted->name);
 }
 
-/* ---- what was sent, and not seen yet ----------------------------------- */
-
-static void
-assumed_free(struct placer_assumed *a)
-{
-    if (a == NULL)
-        return;
-    free(a->rack);
-    free(a->basis);
-    arena_fini(&a->arena);
-    free(a);
-}
-
-const struct placer_assumed *
-placer_assumed(const struct placer *p, const char *rack)
-{
-    return map_get(&p->assumed, rack);
-}
-
-void
-placer_assume(struct placer *p, struct placer_assumed *assumed)
-{
-    struct placer_assumed *old;
-
-    alloc_rack_take(&p->alloc, assumed->rack);
-    old = map_put(&p->assumed, assumed->rack, assumed);
-    bind(p, assumed->rack);
-    assumed_free(old);
-}
-
-static void
-forget_assumed(struct placer *p, const char *rack)
-{
-    struct placer_assumed *a = map_remove(&p->assumed, rack);
-
-    if (a == NULL)
-        return;
-    if (!p->rebuild) {
-        alloc_rack_take(&p->alloc, a->rack);
-        bind(p, a->rack);
-    }
-    assumed_free(a);
-}
-
-/* Does the feed show by now what the answer to a creation told: a rack of that
- * name, ours or not, in that version? */
-static bool
-is_shown(const struct placer *p, const struct wish *w)
-{
-    bool told = w->state == WISH_DONE ||
-                (w->state == WISH_REFUSED && w->version[0] != '\0');
-
-    return told && version_cmp(str_of(p->racks_as_of), str_of(w->version)) >= 0;
-}
-
-/* A rack that was to be created and is not there: the one that the answer told
- * of is gone again, or nobody knows and nobody wants it any more. */
-static void
-settle_absent(struct placer *p, const char *name)
-{
-    struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(name));
-    bool unwanted = (w.state == WISH_NONE || w.state == WISH_LOST) &&
-                    plan_rack(&p->plan, name) == NULL;
-
-    if (world_rack(&p->world, name) != NULL || !(is_shown(p, &w) || unwanted))
-        return;
-    wish_drop(&p->wishes, ACTION_RACK, str_of(name));
-    forget_assumed(p, name);
-}
-
-/* The same for all that something happened to, which may touch others. */
+/* Of all that something happened to, what is settled is forgotten; that may
+ * touch others. */
 static void
 settle_dirty(struct placer *p)
 {
@@ -365,97 +306,25 @@ settle_dirty(struct placer *p)
 
         p->dirty = (struct map){0};
         while ((name = map_next(&dirty, &pos)) != NULL) {
-            settle_absent(p, name);
+            pending_settle(p, name);
             enqueue(p, name);
         }
         map_fini(&dirty);
     }
 }
 
-static void
-unseen_free(struct placer_unseen *u)
-{
-    free(u->name);
-    free(u->version);
-    free(u);
-}
-
 void
 placer_fini(struct placer *p)
 {
-    struct placer_assumed *a;
-    struct placer_unseen *u;
-    size_t pos = 0;
-
     drop_derived(p);
-    while ((a = map_next(&p->assumed, &pos)) != NULL)
-        assumed_free(a);
-    map_fini(&p->assumed);
-    for (pos = 0; (u = map_next(&p->unseen, &pos)) != NULL;)
-        unseen_free(u);
-    map_fini(&p->unseen);
+    pending_fini(p);
     forget_names(&p->left);
     forget_names(&p->cleaned);
     free(p->racks_as_of);
-    free(p->racks_told);
     tally_fini(&p->tally);
     plan_fini(&p->plan);
     wish_fini(&p->wishes);
     world_fini(&p->world);
-}
-
-/* A write is seen when the feed shows an object of its name at that version or
- * later, or shows by then that there is none. */
-static bool
-is_seen(const struct placer *p, const struct placer_unseen *u)
-{
-    const struct world_rack *r = world_rack(&p->world, u->name);
-
-    return version_cmp(r == NULL ? str_of(p->racks_as_of) : r->o.meta.version,
-                       str_of(u->version)) >= 0;
-}
-
-static void
-check_unseen(struct placer *p)
-{
-    struct placer_unseen *u;
-    size_t pos = 0;
-
-    while ((u = map_next(&p->unseen, &pos)) != NULL) {
-        if (!is_seen(p, u))
-            continue;
-        map_remove(&p->unseen, u->name);
-        unseen_free(u);
-    }
-}
-
-/* What came of some write is not known, or it met a rack that had moved on. */
-static void
-lose(struct placer *p)
-{
-    p->lost = p->assumed.count > 0;
-    free(p->racks_told);
-    p->racks_told = NULL;
-}
-
-/* Once the feed shows a rack as it was written later, it also shows whatever
- * came of writes that were lost before: what it does not show never came. */
-static void
-settle_lost(struct placer *p)
-{
-    struct placer_assumed *a;
-    size_t pos = 0;
-
-    if (!p->lost || p->racks_told == NULL ||
-        version_cmp(str_of(p->racks_as_of), str_of(p->racks_told)) < 0)
-        return;
-    p->lost = false;
-    while ((a = map_next(&p->assumed, &pos)) != NULL) {
-        struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(a->rack));
-
-        if (w.state != WISH_OPEN && w.state != WISH_DONE)
-            forget_assumed(p, a->rack);
-    }
 }
 
 static void
@@ -467,6 +336,13 @@ say_plan(struct placer *p, uint64_t term)
     pack_int(&body, (int64_t)term);
     p->wishes.send(p->wishes.arg, MSG_PLAN_BEGIN, 0, buf_str(&body));
     buf_fini(&body);
+}
+
+void
+placer_left(struct placer *p, const char *node)
+{
+    if (wish_look(&p->wishes, ACTION_NODE, str_of(node)).state != WISH_NONE)
+        add_name(&p->left, node);
 }
 
 /* Of Nodes that no rack binds any more nothing is wanted. */
@@ -484,30 +360,36 @@ settle_left(struct placer *p)
 
 /* One pass: say what differs between wanted and standing. */
 static void
-work(struct placer *p)
+plan(struct placer *p)
 {
-    bool began = p->planned != p->term;
-
-    if (p->feeding)
-        return; /* the end of the batch follows */
-    check_unseen(p);
-    if (!p->synced || p->term == 0 || !p->linked || p->unseen.count > 0)
-        return;
-    if (began)
-        say_plan(p, p->term);
     if (!p->rebuild && p->recharged && plan_readmit(&p->plan))
         drop_derived(p);
     p->recharged = false;
-    if (p->rebuild || began) {
+    if (p->rebuild) {
         drop_derived(p);
         rebuild(p);
     }
-    p->starved = false;
-    settle_lost(p);
     settle_dirty(p);
     settle_left(p);
     decide(p);
     status_inventories(p);
+    p->led = p->term;
+}
+
+/* A new link, or a new term, is opened with a plan in brackets. */
+static void
+work(struct placer *p)
+{
+    bool began = p->planned != p->term;
+
+    /* In the middle of a batch: its end follows. */
+    if (p->feeding || !p->synced || p->term == 0 || !p->linked)
+        return;
+    if (began)
+        say_plan(p, p->term);
+    p->starved = false;
+    if (pending_ledger(p))
+        plan(p);
     if (began)
         p->wishes.send(p->wishes.arg, MSG_PLAN_END, 0, STR(""));
     p->planned = p->term;
@@ -631,26 +513,21 @@ leave_nodes(struct placer *p, const struct object_rack *old,
 
         if (node->name.n == 0 || names(news, node->name))
             continue;
-        if (wish_look(&p->wishes, ACTION_NODE, node->name).state != WISH_NONE)
-            add_name(&p->left, node->name.s);
+        placer_left(p, node->name.s);
         forget_name(&p->cleaned, node->uid);
     }
 }
 
-/* What was assumed of it ends when it is shown later than it was written. */
 static void
 put_rack(struct placer *p, enum object_kind kind, const char *name,
          void *record)
 {
     const struct world_rack *old = world_rack(&p->world, name);
     const struct world_rack *news = record;
-    const struct placer_assumed *a = placer_assumed(p, name);
     const struct world_rack *r = old != NULL ? old : news;
 
     if (!p->rebuild)
         alloc_rack_take(&p->alloc, name);
-    if (a != NULL && version_cmp(news->o.meta.version, str_of(a->basis)) > 0)
-        assumed_free(map_remove(&p->assumed, name));
     if (old != NULL)
         leave_nodes(p, &old->o, &news->o);
     if (!p->rebuild && old != NULL)
@@ -696,21 +573,6 @@ on_object(struct placer *p, uint16_t type, uint32_t id,
     return err_set(err, "no object");
 }
 
-/* What was asked of a rack that is gone is over; whether one was created in its
- * place the result will tell. */
-static void
-forget_rack(struct placer *p, const char *name)
-{
-    const struct placer_assumed *a = placer_assumed(p, name);
-
-    wish_drop(&p->wishes, ACTION_RACK_STATUS, str_of(name));
-    if (wish_look(&p->wishes, ACTION_RACK, str_of(name)).basis[0] != '\0')
-        wish_drop(&p->wishes, ACTION_RACK, str_of(name));
-    if (a != NULL && a->basis[0] != '\0')
-        forget_assumed(p, name);
-    placer_touch(p, name);
-}
-
 static void
 remove_rack(struct placer *p, const char *name)
 {
@@ -726,7 +588,9 @@ remove_rack(struct placer *p, const char *name)
     world_remove(&p->world, KIND_RACK, name);
     if (!p->rebuild)
         bind(p, name);
-    forget_rack(p, name);
+    wish_drop(&p->wishes, ACTION_RACK_STATUS, str_of(name));
+    pending_gone(p, name);
+    placer_touch(p, name);
 }
 
 /* What was answered of it does not tell how it is once it is not shown. */
@@ -900,18 +764,8 @@ on_written(struct placer *p, uint16_t type, uint32_t id,
 
     (void)type;
     (void)id;
-    if (rc == 0 && action != ACTION_RACK) {
-        wish_written(&p->wishes, action, t.name, t.version);
-    } else if (rc == 0) {
-        struct placer_unseen *u = mem_zalloc(sizeof(*u));
-        struct placer_unseen *old;
-
-        u->name = mem_dup(t.name.s, t.name.n);
-        u->version = mem_dup(t.version.s, t.version.n);
-        old = map_put(&p->unseen, u->name, u);
-        if (old != NULL)
-            unseen_free(old);
-    }
+    if (rc == 0)
+        pending_note(p, action, &t);
     arena_fini(&arena);
     return rc;
 }
@@ -926,6 +780,7 @@ on_written_end(struct placer *p, uint16_t type, uint32_t id,
     (void)err;
     p->linked = true;
     p->planned = 0;
+    pending_noted(p);
     work(p);
     return 0;
 }
@@ -956,20 +811,6 @@ matters(const struct placer *p, const struct result *r)
     }
 }
 
-/* A version that is new for certain: of a rack that was just written. */
-static void
-note_told(struct placer *p, const struct result *r)
-{
-    struct wish w = wish_look(&p->wishes, r->action, r->name);
-
-    if (r->outcome != OUTCOME_DONE || w.type != MSG_RACK_WRITE ||
-        version_cmp(r->version, str_of(w.basis)) <= 0 ||
-        version_cmp(r->version, str_of(p->racks_told)) <= 0)
-        return;
-    free(p->racks_told);
-    p->racks_told = mem_dup(r->version.s, r->version.n);
-}
-
 /* Nothing of ours is on a Node that the feed does not show. */
 static void
 note_clean(struct placer *p, const struct result *r)
@@ -989,18 +830,7 @@ note_clean(struct placer *p, const struct result *r)
 static void
 touch_result(struct placer *p, const struct result *r)
 {
-    const struct world_rack *rack = world_rack(&p->world, r->name.s);
-
-    if (r->action == ACTION_RACK) {
-        /* Stale: the rack has moved on, and perhaps it was us. */
-        if (r->outcome == OUTCOME_STALE)
-            lose(p);
-        else if (r->outcome != OUTCOME_DONE ||
-                 (rack != NULL &&
-                  version_cmp(rack->o.meta.version, r->version) >= 0))
-            forget_assumed(p, r->name.s);
-        placer_touch(p, r->name.s);
-    } else if (r->action == ACTION_RACK_STATUS) {
+    if (r->action == ACTION_RACK || r->action == ACTION_RACK_STATUS) {
         placer_touch(p, r->name.s);
     } else if (r->action == ACTION_NODE) {
         note_clean(p, r);
@@ -1021,7 +851,6 @@ on_result(struct placer *p, uint16_t type, uint32_t id,
     (void)type;
     if (rc == 0 && wish_result(&p->wishes, id, &r)) {
         touch_result(p, &r);
-        note_told(p, &r);
         if (r.outcome != OUTCOME_DONE)
             log_debug("intent refused", F_STR("action", action_name(r.action)),
                       F_STR("name", r.name.s),
@@ -1069,13 +898,14 @@ placer_feed_lost(struct placer *p)
     p->syncing = false;
 }
 
+/* What came of open wishes must be asked: everything is looked at. */
 void
 placer_projector_lost(struct placer *p)
 {
     p->linked = false;
     p->planned = 0;
     wish_lose(&p->wishes, false);
-    lose(p);
+    drop_derived(p);
 }
 
 void
@@ -1096,7 +926,7 @@ placer_term_ended(struct placer *p)
     p->planned = 0;
     wish_lose(&p->wishes, true);
     forget_names(&p->cleaned);
-    lose(p);
+    drop_derived(p);
     say_plan(p, 0);
     say(p, MSG_PLAN_END, 0, STR(""));
 }

@@ -23,18 +23,16 @@ struct placer {
     struct alloc alloc;
     struct tally tally;
     struct wishes wishes;
-    struct map assumed; /* struct placer_assumed by rack name */
-    struct map unseen;  /* struct placer_unseen by rack name */
+    struct map pending; /* struct pending by rack name (pending.h) */
+    struct map noted;   /* of the projector's ledger, not settled yet */
     char *racks_as_of;  /* up to which version the feed shows racks, or NULL */
-    char *racks_told;   /* the newest that a result told of since a write was
-                         * lost, or NULL */
-    bool lost;          /* what came of some write may never be told */
     struct map dirty;   /* names of racks that something happened to */
     struct map queue;   /* of racks to look at, in order */
     struct map left;    /* names of Nodes that a rack binds no more */
     struct map cleaned; /* uids of Nodes outside the feed, found clean */
     uint64_t term;      /* 0: not leading */
-    uint64_t planned;   /* the term in which a plan was made and said */
+    uint64_t planned;   /* the term that the projector's link was opened in */
+    uint64_t led;       /* the last term in which a plan was made */
     uint64_t examined;  /* racks looked at so far, for tests and figures */
     bool synced;        /* the feed's snapshot is complete */
     bool syncing;       /* between SYNC_BEGIN and SYNC_END */
@@ -45,28 +43,6 @@ struct placer {
     bool linked;        /* the projector is there and has said its ledger */
     void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
     void *arg;
-};
-
-/*
- * What may be bound in a rack that was written and not seen since: what stood
- * before, and what was sent. All of it counts as bound, until the feed shows
- * the rack in a later version than the one that the write was made from; a
- * write changes that very version or nothing, so by then it has come or never
- * will, even if its answer was lost.
- */
-struct placer_assumed {
-    char *rack;  /* object name */
-    char *basis; /* version; "" if there was no such rack */
-    struct object_ref inventory;
-    struct arena arena;
-    struct place_binding *bindings;
-    bool *leaving; /* of each: a write on its way takes it off */
-    size_t count;
-};
-
-/* A write of a predecessor that the feed must show before a plan is made. */
-struct placer_unseen {
-    char *name, *version;
 };
 
 /* Where intents go; to be called once, before anything else. */
@@ -98,12 +74,10 @@ void placer_touch(struct placer *p, const char *rack);
 const char *placer_next(struct placer *p);
 void placer_looked(struct placer *p, const char *rack);
 
-/* For decide.c: takes over what may be bound in a rack from now on, in place of
- * what was assumed before. */
-void placer_assume(struct placer *p, struct placer_assumed *assumed);
+/* What may be bound in that rack has changed. */
+void placer_rebind(struct placer *p, const char *rack);
 
-/* What may be bound in that rack, or NULL if it is just what the feed shows. */
-const struct placer_assumed *placer_assumed(const struct placer *p,
-                                            const char *rack);
+/* A Node of that name may be bound by no rack any more. */
+void placer_left(struct placer *p, const char *node);
 
 #endif

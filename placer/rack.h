@@ -79,6 +79,10 @@ const struct object_owner *rack_controller(struct owners owners);
 /* Is the controller reference that of this inventory, name and uid? (7.4) */
 bool rack_controlled(struct owners owners, struct object_ref inventory);
 
+/* The slot of that index (one of them, if there are several), or NULL. */
+const struct object_slot *rack_slot(const struct object_rack *rack,
+                                    int64_t index);
+
 /* Does a rack count as owned: is it controlled by its spec's inventoryRef? */
 bool rack_owned(const struct object_rack *rack);
 

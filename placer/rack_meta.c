@@ -171,3 +171,15 @@ rack_owned(const struct object_rack *rack)
 {
     return rack_controlled(rack->owners, rack->inventory);
 }
+
+const struct object_slot *
+rack_slot(const struct object_rack *rack, int64_t index)
+{
+    if (index >= 0 && index < (int64_t)rack->slot_count &&
+        rack->slots[index].index == index)
+        return &rack->slots[index];
+    for (size_t i = 0; i < rack->slot_count; i++)
+        if (rack->slots[i].index == index)
+            return &rack->slots[i];
+    return NULL;
+}

@@ -218,8 +218,9 @@ wish_written(struct wishes *w, enum action action, struct str name,
 
     if (e == NULL)
         e = make(w, action, name);
-    close_entry(w, e, WISH_DONE);
+    close_entry(w, e, version.n == 0 ? WISH_LOST : WISH_DONE);
     e->outcome = OUTCOME_DONE;
+    e->type = 0;
     e->print = (struct print){{0}};
     replace(&e->version, version);
 }
@@ -231,10 +232,8 @@ wish_lose(struct wishes *w, bool refused)
     struct entry *e;
 
     while ((e = map_next(&w->by_key, &pos)) != NULL)
-        if (e->state == WISH_OPEN)
+        if (e->state == WISH_OPEN || (e->state == WISH_REFUSED && refused))
             close_entry(w, e, WISH_LOST);
-        else if (e->state == WISH_REFUSED && refused)
-            remove_entry(w, e);
 }
 
 void

@@ -74,12 +74,13 @@ struct wish wish_look(const struct wishes *w, enum action action,
 /* Takes a result; true if it answers the wish that stands. */
 bool wish_result(struct wishes *w, uint32_t id, const struct result *r);
 
-/* What a predecessor asked for counts as done, whatever it was. */
+/* What a predecessor asked for, whatever it was: carried out, or lost if there
+ * is no version. Its type is 0. */
 void wish_written(struct wishes *w, enum action action, struct str name,
                   struct str version);
 
 /* No result will come for what is open: it is lost.  With refused (the term is
- * over, others may have led), what was refused may be asked again. */
+ * over, others may have led), so is what was refused. */
 void wish_lose(struct wishes *w, bool refused);
 
 void wish_fini(struct wishes *w);

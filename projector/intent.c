@@ -37,6 +37,7 @@ intents_free(struct intents *t)
 static void
 forget_written(struct intents *t, struct intent_slot *s)
 {
+    s->unsure = false;
     if (s->version == NULL)
         return;
     free(s->stands);
@@ -213,11 +214,24 @@ intents_plan_begin(struct intents *t, int64_t now, struct err *err)
     return 0;
 }
 
+/* Nobody waits for its order any more. What was carried out, or may have been,
+ * stays known. */
+static void
+orphan(struct intents *t, struct intent_slot *s)
+{
+    free(s->next);
+    s->next = NULL;
+    if (s->in_flight)
+        s->orphan = true;
+    else
+        free(lanes_set(&t->lanes, s, NULL, false));
+}
+
 static void
 sweep(struct intents *t, struct intent_slot *s)
 {
     if (!s->named)
-        empty(t, s);
+        orphan(t, s);
 }
 
 int
@@ -228,17 +242,6 @@ intents_plan_end(struct intents *t, int64_t now, struct err *err)
     t->planning = false;
     each_slot(t, now, sweep);
     return 0;
-}
-
-static void
-orphan(struct intents *t, struct intent_slot *s)
-{
-    free(s->next);
-    s->next = NULL;
-    if (s->in_flight)
-        s->orphan = true;
-    else
-        free(lanes_set(&t->lanes, s, NULL, false));
 }
 
 void
@@ -267,10 +270,11 @@ intents_each_written(const struct intents *t,
         for (unsigned i = 0; i < LANE_SLOTS; i++) {
             const struct intent_slot *s = lane->slots[i];
 
-            if (s != NULL && s->version != NULL)
+            if (s != NULL && (s->unsure || s->version != NULL))
                 visit(arg, s->action,
-                      &(struct target){lane_name(lane), str_of(s->uid),
-                                       str_of(s->version)});
+                      &(struct target){lane_name(lane),
+                                       str_of(s->unsure ? "" : s->uid),
+                                       str_of(s->unsure ? "" : s->version)});
         }
 }
 
@@ -306,6 +310,9 @@ land(struct intents *t, struct intent_slot *s, const struct answer *a,
 {
     struct order *order = lanes_set(&t->lanes, s, NULL, false);
 
+    /* A later refusal does not tell: it may be due to this very try. */
+    if (a->verdict != VERDICT_ENDED)
+        s->unsure = true;
     if (again) {
         s->due = now;
         lanes_set(&t->lanes, s, order, false);

@@ -54,20 +54,22 @@ bool intents_accept(struct intents *t, struct order *order, int64_t now,
 void intents_withdraw(struct intents *t, enum action action, struct str name,
                       int64_t now);
 
-/* A plan names every slot that shall stay: what was not accepted between the
- * two is emptied. -1 and err if they do not come in turn. */
+/* A plan names all that is wanted: what was not accepted between the two is
+ * dropped. -1 and err if they do not come in turn. */
 int intents_plan_begin(struct intents *t, int64_t now, struct err *err);
 int intents_plan_end(struct intents *t, int64_t now, struct err *err);
 
 /* The author is gone: what is not in flight yet is dropped, what is gets no
- * reply and no second try. */
+ * reply and no second try. What was carried out, or may have been, stays. */
 void intents_orphan(struct intents *t, int64_t now);
 
 /* Nothing is in flight: what was carried out is known. */
 bool intents_settled(const struct intents *t);
 
-/* Calls visit for all that was carried out and not withdrawn. The texts live
- * until the slot changes. */
+/* Calls visit for all that was carried out and not withdrawn; without a version
+ * for what had no answer and was not carried out since. The texts live until
+ * the slot changes.
+ */
 void intents_each_written(const struct intents *t,
                           void (*visit)(void *arg, enum action action,
                                         const struct target *target),

@@ -151,7 +151,7 @@ drop_empty_slots(struct lane *lane)
     for (unsigned i = 0; i < LANE_SLOTS; i++) {
         struct intent_slot *s = lane->slots[i];
 
-        if (s != NULL && s->order == NULL && s->version == NULL) {
+        if (s != NULL && s->order == NULL && s->version == NULL && !s->unsure) {
             free_slot(s);
             lane->slots[i] = NULL;
         }

@@ -27,6 +27,7 @@ struct intent_slot {
     bool named;     /* by the plan under way */
     int64_t due;    /* of order when not in flight */
     int64_t latest; /* bound of due, of a status */
+    bool unsure;    /* had no answer, and was not carried out since */
     uint64_t turn;  /* which order of a lane came first */
 
     struct order *stands; /* carried out, and nothing was sent since */

@@ -352,9 +352,10 @@ fini(void *state)
 static const struct worker_handler handlers[] = {
     {MSG_PLAN_BEGIN, on_plan_begin}, {MSG_PLAN_END, on_plan_end},
     {MSG_RACK_WRITE, on_intent},     {MSG_RACK_DELETE, on_intent},
-    {MSG_FINALIZER, on_intent},      {MSG_NODE_APPLY, on_intent},
-    {MSG_STATUS_WRITE, on_intent},   {MSG_WITHDRAW, on_withdraw},
-    {MSG_TERM_BEGAN, on_term_began}, {MSG_TERM_ENDED, on_term_ended},
+    {MSG_RACK_LOOK, on_intent},      {MSG_FINALIZER, on_intent},
+    {MSG_NODE_APPLY, on_intent},     {MSG_STATUS_WRITE, on_intent},
+    {MSG_WITHDRAW, on_withdraw},     {MSG_TERM_BEGAN, on_term_began},
+    {MSG_TERM_ENDED, on_term_ended},
 };
 
 static const struct worker_ops ops = {

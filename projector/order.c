@@ -21,14 +21,14 @@ put_rack(struct buf *out, const union intent *intent)
 }
 
 static int
-read_delete(union intent *intent, const struct value *body, struct arena *arena,
+read_target(union intent *intent, const struct value *body, struct arena *arena,
             struct err *err)
 {
     return intent_delete_unpack(&intent->target, body, arena, err);
 }
 
 static void
-put_delete(struct buf *out, const union intent *intent)
+put_target(struct buf *out, const union intent *intent)
 {
     intent_delete_pack(out, &intent->target);
 }
@@ -85,7 +85,8 @@ find_form(uint16_t type)
 {
     static const struct form forms[] = {
         {MSG_RACK_WRITE, ACTION_RACK, read_rack, put_rack},
-        {MSG_RACK_DELETE, ACTION_RACK, read_delete, put_delete},
+        {MSG_RACK_DELETE, ACTION_RACK, read_target, put_target},
+        {MSG_RACK_LOOK, ACTION_RACK, read_target, put_target},
         {MSG_FINALIZER, ACTION_INVENTORY_FINALIZER, read_finalizer,
          put_finalizer},
         {MSG_NODE_APPLY, ACTION_NODE, read_node, put_node},

@@ -34,7 +34,7 @@ bool order_same(const struct order *a, const struct order *b);
 /* An order unpacked; which member counts is told by the type. The target is the
  * first member of each. */
 union intent {
-    struct target target; /* all that MSG_RACK_DELETE holds */
+    struct target target; /* all that MSG_RACK_DELETE and _LOOK hold */
     struct intent_rack rack;
     struct intent_node node;
     struct intent_finalizer finalizer;

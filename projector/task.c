@@ -50,8 +50,8 @@ task_begin(struct task *t)
         enum task_move (*first)(struct task *t);
     } kinds[] = {
         {MSG_RACK_WRITE, task_rack_write}, {MSG_RACK_DELETE, task_retire},
-        {MSG_NODE_APPLY, task_node_apply}, {MSG_FINALIZER, task_edit},
-        {MSG_STATUS_WRITE, task_edit},
+        {MSG_RACK_LOOK, task_rack_look},   {MSG_NODE_APPLY, task_node_apply},
+        {MSG_FINALIZER, task_edit},        {MSG_STATUS_WRITE, task_edit},
     };
 
     for (size_t i = 0; i < nitems(kinds); i++)

@@ -30,6 +30,7 @@ struct task {
 
 /* First moves. */
 enum task_move task_rack_write(struct task *t);
+enum task_move task_rack_look(struct task *t);
 enum task_move task_retire(struct task *t); /* RACK_DELETE */
 enum task_move task_node_apply(struct task *t);
 enum task_move task_edit(struct task *t); /* finalizers, statuses */

@@ -153,3 +153,20 @@ task_rack_write(struct task *t)
     render_rack(&t->request.body, &t->intent.rack);
     return TASK_SEND;
 }
+
+static enum task_move
+seen(struct task *t, const struct kube_response *response)
+{
+    t->facts.unchanged = true;
+    return task_accepted(response) ? task_done(t, response)
+                                   : task_refused(t, response);
+}
+
+enum task_move
+task_rack_look(struct task *t)
+{
+    if (task_send(t, "GET", &plain_rack, seen) == TASK_END)
+        return TASK_END;
+    t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
+    return TASK_SEND;
+}

@@ -140,7 +140,7 @@ struct slot {
     enum action action;
     struct order *order, *next;
     bool in_flight, orphan, emptied, named;
-    bool tried; /* order was sent before, and there was no answer */
+    bool unsure; /* had no answer, and was not carried out since */
     enum stage stage;
     struct answer answer;
     struct order *stands; /* carried out */
@@ -164,7 +164,7 @@ struct estate {
     /* Set by who drives it: what a write must be at the moment it is made. */
     void (*judge)(struct estate *e, const struct order *o);
     bool strict; /* a write that changes nothing is a failure */
-    bool blind;  /* something was carried out that nobody knows any more */
+    bool shaken; /* a projector died: what it knew only the placer knows */
     /* The others. */
     struct informer informer;
     struct projector projector;
@@ -640,6 +640,16 @@ answer_of(enum outcome outcome, const struct object *o)
     return a;
 }
 
+/* A Node of which somebody else holds a key, too: an answer told, and was not
+ * heard yet when the same was wanted anew (mokka-control 4.1 step 10). */
+static UNUSED bool
+is_taken(const struct estate *e, const struct order *o)
+{
+    const struct object *n = api_get(e, KIND_NODE, o->target.name.s);
+
+    return o->type == MSG_NODE_APPLY && n != NULL && n->node.foreign != 0;
+}
+
 /* Counts a write; one without a change is a failure where nothing was lost, but
  * for what is taken off a Node unseen. */
 static UNUSED void
@@ -649,7 +659,7 @@ count_write(struct estate *e, const struct order *o, bool changed)
     e->noops += !changed;
     estate_note(e, "  server: %s %s%s", message_name(o->type), o->target.name.s,
                 changed ? "" : " changes nothing");
-    if (!changed && e->strict &&
+    if (!changed && e->strict && !is_taken(e, o) &&
         !(o->type == MSG_NODE_APPLY && o->node.release))
         estate_fail(e, "%s of %s changes nothing", message_name(o->type),
                     o->target.name.s);
@@ -864,6 +874,14 @@ retired(const struct order *o)
     snprintf(a.uid, sizeof(a.uid), "%s", o->target.uid.s);
     snprintf(a.version, sizeof(a.version), "%d", atoi(o->target.version.s) + 1);
     return a;
+}
+
+static UNUSED struct answer
+look_rack(struct estate *e, const struct order *o)
+{
+    const struct object *rack = api_get(e, KIND_RACK, o->target.name.s);
+
+    return answer_of(rack == NULL ? OUTCOME_GONE : OUTCOME_DONE, rack);
 }
 
 /* The first half: slots cleared, our finalizer off; *more tells if the rack is
@@ -1349,6 +1367,7 @@ unpack_order(struct order *o, const struct value *root, struct err *err)
     case MSG_RACK_WRITE:
         return intent_rack_unpack(&o->rack, root, &o->arena, err);
     case MSG_RACK_DELETE:
+    case MSG_RACK_LOOK:
         return intent_delete_unpack(&o->target, root, &o->arena, err);
     case MSG_NODE_APPLY:
         return intent_node_unpack(&o->node, root, &o->arena, err);
@@ -1365,7 +1384,7 @@ pack_content(struct order *o)
     struct target *target = &o->rack.target; /* the first member of each */
 
     o->content.len = 0;
-    if (o->type == MSG_RACK_DELETE)
+    if (o->type == MSG_RACK_DELETE || o->type == MSG_RACK_LOOK)
         return;
     o->target = *target;
     target->uid = target->version = STR("");
@@ -1402,6 +1421,7 @@ action_of(const struct order *o)
     switch (o->type) {
     case MSG_RACK_WRITE:
     case MSG_RACK_DELETE:
+    case MSG_RACK_LOOK:
         return ACTION_RACK;
     case MSG_NODE_APPLY:
         return ACTION_NODE;
@@ -1433,7 +1453,7 @@ find_slot(struct estate *e, enum action action, const char *name, bool make)
 static UNUSED void
 tidy_slot(struct estate *e, struct slot *s)
 {
-    if (s->order != NULL || s->next != NULL || s->written)
+    if (s->order != NULL || s->next != NULL || s->written || s->unsure)
         return;
     map_remove(&e->projector.slots, s->key);
     free(s->key);
@@ -1445,7 +1465,7 @@ forget_written(struct slot *s)
 {
     order_free(s->stands);
     s->stands = NULL;
-    s->written = false;
+    s->written = s->unsure = false;
 }
 
 static UNUSED void
@@ -1485,7 +1505,6 @@ queue_order(struct estate *e, struct slot *s, struct order *o)
 
     order_free(s->order);
     s->order = o;
-    s->tried = false;
     if (!stands_already(s, o))
         return;
     snprintf(a.uid, sizeof(a.uid), "%s", s->uid);
@@ -1554,20 +1573,31 @@ plan_begin(struct estate *e, const struct wire_frame *f)
 
     e->projector.term = (uint64_t)unpack_int(&u);
     unpacked_free(body);
-
     while ((s = map_next(&e->projector.slots, &pos)) != NULL)
         s->named = false;
 }
 
+/* Nobody waits for what is in these slots any more: what was carried out, or
+ * may have been, stays known. */
 static UNUSED void
-plan_end(struct estate *e)
+orphan_slots(struct estate *e, bool named)
 {
     struct slot *s;
     size_t pos = 0;
 
-    while ((s = map_next(&e->projector.slots, &pos)) != NULL)
-        if (!s->named)
-            empty_slot(e, s);
+    while ((s = map_next(&e->projector.slots, &pos)) != NULL) {
+        if (s->named && !named)
+            continue;
+        order_free(s->next);
+        s->next = NULL;
+        if (s->in_flight) {
+            s->orphan = true;
+            continue;
+        }
+        order_free(s->order);
+        s->order = NULL;
+        tidy_slot(e, s);
+    }
 }
 
 /* One frame of the placer reaches the projector; false: none is on its way. */
@@ -1586,7 +1616,7 @@ projector_hear(struct estate *e)
     else if (f.type == MSG_PLAN_BEGIN)
         plan_begin(e, &f);
     else if (f.type == MSG_PLAN_END)
-        plan_end(e);
+        orphan_slots(e, false);
     else
         accept_order(e, order_new(&f));
     buf_fini(&f.body);
@@ -1638,6 +1668,8 @@ execute(struct estate *e, struct slot *s)
         s->answer = strip_rack(e, o, &more);
     else if (o->type == MSG_RACK_DELETE)
         s->answer = remove_rack(e, o, s->answer.version);
+    else if (o->type == MSG_RACK_LOOK)
+        s->answer = look_rack(e, o);
     else if (o->type == MSG_RACK_WRITE)
         s->answer =
             o->target.uid.n == 0 ? create_rack(e, o) : update_rack(e, o);
@@ -1675,25 +1707,26 @@ open_ledger(struct estate *e)
     if (!e->projector.linked || e->projector.opened)
         return;
     while ((s = map_next(&e->projector.slots, &pos)) != NULL)
-        if (s->in_flight || (s->orphan && s->order != NULL))
+        if (s->in_flight)
             return;
     e->projector.opened = true;
     for (pos = 0; (s = map_next(&e->projector.slots, &pos)) != NULL;) {
         struct buf body = {0};
 
-        if (!s->written)
+        if (!s->written && !s->unsure)
             continue;
         written_pack(&body, s->action,
-                     &(struct target){str_of(s->key + 1), str_of(s->uid),
-                                      str_of(s->version)});
+                     &(struct target){str_of(s->key + 1),
+                                      str_of(s->unsure ? "" : s->uid),
+                                      str_of(s->unsure ? "" : s->version)});
         wire_put(&e->results, MSG_WRITTEN, 0, buf_str(&body));
         buf_fini(&body);
     }
     wire_put(&e->results, MSG_WRITTEN_END, 0, STR(""));
 }
 
-/* The projector hears the answer, or (again) that there was none and that it
- * is to be tried once more. */
+/* The projector hears the answer, or (again) that there was none: it is tried
+ * once more, if somebody still waits for it. */
 static UNUSED void
 finish(struct estate *e, struct slot *s, bool again)
 {
@@ -1703,49 +1736,23 @@ finish(struct estate *e, struct slot *s, bool again)
 
     s->in_flight = false;
     s->next = NULL;
-    /* What was decided in a term that is over is not sent any more. */
-    e->blind |= again && s->orphan && e->projector.term != e->term;
-    again = again && next == NULL && !s->emptied &&
-            (!s->orphan || e->projector.term == e->term);
-    s->tried = again;
-    if (!again) {
+    s->unsure |= again;
+    if (!again || !current) {
         s->order = NULL;
-        if (current && e->projector.linked)
+        if (!again && current && e->projector.linked)
             send_result(e, s, o->id, &s->answer);
-        if (s->stage == STAGE_ANSWERED && s->answer.outcome == OUTCOME_DONE)
+        if (!again && s->answer.outcome == OUTCOME_DONE)
             remember_written(s, o);
         else
             order_free(o);
-        if (s->emptied)
-            forget_written(s);
     }
-    s->emptied = false;
-    s->orphan = s->orphan && again;
+    if (s->emptied)
+        forget_written(s);
+    s->emptied = s->orphan = false;
     if (next != NULL)
         queue_order(e, s, next);
     tidy_slot(e, s);
     open_ledger(e);
-}
-
-/* The placer is gone. What was sent for it is seen through: what came of it
- * must be known before its successor plans. */
-static UNUSED void
-orphan_slots(struct estate *e)
-{
-    struct slot *s;
-    size_t pos = 0;
-
-    while ((s = map_next(&e->projector.slots, &pos)) != NULL) {
-        order_free(s->next);
-        s->next = NULL;
-        if (s->in_flight || (s->order != NULL && s->tried)) {
-            s->orphan = true;
-            continue;
-        }
-        order_free(s->order);
-        s->order = NULL;
-        tidy_slot(e, s);
-    }
 }
 
 static UNUSED void
@@ -1845,25 +1852,6 @@ estate_begin_term(struct estate *e)
     placer_term_began(&e->placer, e->term);
 }
 
-/* What a dead placer wanted and was sent without an answer is given up. */
-static UNUSED void
-give_up_orphans(struct estate *e)
-{
-    struct slot *s;
-    size_t pos = 0;
-
-    while ((s = map_next(&e->projector.slots, &pos)) != NULL) {
-        if (!s->orphan || s->in_flight)
-            continue;
-        order_free(s->order);
-        s->order = NULL;
-        s->orphan = false;
-        e->blind = true;
-        tidy_slot(e, s);
-    }
-    open_ledger(e);
-}
-
 static UNUSED void
 estate_end_term(struct estate *e)
 {
@@ -1871,7 +1859,6 @@ estate_end_term(struct estate *e)
     placer_term_ended(&e->placer);
     while (projector_hear(e))
         ;
-    give_up_orphans(e);
 }
 
 /* A new placer; the informer and the projector go on. */
@@ -1881,7 +1868,7 @@ estate_restart_placer(struct estate *e)
     placer_fini(&e->placer);
     wire_cut(&e->feed);
     cut_projector(e);
-    orphan_slots(e);
+    orphan_slots(e, true);
     placer_init(&e->placer, hear_intent, e);
     informer_open(e);
     if (e->projector.up)
@@ -1916,6 +1903,7 @@ estate_kill_projector(struct estate *e, bool carried_out)
     cut_projector(e);
     e->projector.up = false;
     e->projector.term = 0;
+    e->shaken = true;
     placer_projector_lost(&e->placer);
 }
 

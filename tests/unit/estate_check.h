@@ -797,6 +797,7 @@ hear_fresh(void *arg, uint16_t type, uint32_t id, struct str body)
         return;
     buf_adds(&frame.body, body);
     o = order_new(&frame);
+    buf_fini(&frame.body);
     if (type == MSG_NODE_APPLY && o->node.release &&
         !is_watched(api_get(f->e, KIND_NODE, o->target.name.s))) {
         order_free(o);
@@ -846,16 +847,17 @@ check_placer(struct estate *e)
     const struct placer *p = &e->placer;
 
     if (p->dirty.count > 0 || p->starved || p->wishes.open > 0 ||
-        p->assumed.count > 0 || p->unseen.count > 0)
+        p->pending.count > 0 || p->noted.count > 0)
         estate_fail(e,
-                    "left in the placer: %zu dirty, %u wishes, %zu assumed, "
-                    "%zu unseen",
-                    p->dirty.count, p->wishes.open, p->assumed.count,
-                    p->unseen.count);
+                    "left in the placer: %zu dirty, %u wishes, %zu pending, "
+                    "%zu noted",
+                    p->dirty.count, p->wishes.open, p->pending.count,
+                    p->noted.count);
 }
 
 /* What was asked and is fulfilled is forgotten, on both sides: what is left was
- * refused, or is said of a Node that is not seen. */
+ * refused, is said of a Node that is not seen, or had no answer before somebody
+ * else took a key of the Node. */
 static UNUSED void
 check_wishes(struct estate *e)
 {
@@ -867,7 +869,8 @@ check_wishes(struct estate *e)
             wish_look(&e->placer.wishes, s->action, str_of(s->key + 1));
 
         if (s->action != ACTION_NODE ||
-            is_watched(api_get(e, KIND_NODE, s->key + 1)))
+            (is_watched(api_get(e, KIND_NODE, s->key + 1)) &&
+             w.state != WISH_LOST))
             estate_fail(e, "left in the projector: %s %s, in state %d",
                         action_name(s->action), s->key + 1, w.state);
     }

@@ -449,30 +449,62 @@ catch_up(struct estate *e)
         ;
 }
 
+/* Is something wanted of which only the placer knows that a dead projector may
+ * have done it? */
+static bool
+knows_alone(struct estate *e)
+{
+    static const enum action actions[] = {ACTION_RACK, ACTION_NODE};
+    const struct object *o;
+
+    if (!e->shaken)
+        return false;
+    if (!e->projector.opened)
+        return true;
+    for (size_t i = 0; i < nitems(actions); i++) {
+        enum object_kind kind =
+            actions[i] == ACTION_RACK ? KIND_RACK : KIND_NODE;
+        size_t pos = 0;
+
+        while ((o = map_next(&e->objects[kind], &pos)) != NULL) {
+            const struct slot *s =
+                find_slot(e, actions[i], o->meta.name.s, false);
+
+            if (wish_look(&e->placer.wishes, actions[i], o->meta.name).state !=
+                    WISH_NONE &&
+                (s == NULL || !(s->unsure || s->written)))
+                return true;
+        }
+    }
+    return false;
+}
+
 static void
 fail_placer(struct estate *e)
 {
-    bool blind = !e->projector.opened;
+    bool alone = knows_alone(e);
 
     estate_note(e, "the placer dies%s",
-                blind ? ", knowing more than others" : "");
-    if (blind)
+                alone ? ", knowing more than others" : "");
+    if (alone)
         catch_up(e);
     estate_restart_placer(e);
-    if (blind)
+    if (alone)
         catch_up(e);
+    e->shaken = e->shaken && !alone;
 }
 
 static void
 fail_projector(struct estate *e)
 {
-    bool blind = wire_waiting(&e->results) > 0 || !e->projector.opened;
+    bool opened = e->placer.linked;
 
     if (!e->projector.up)
         return;
-    estate_note(e, "the projector dies");
+    estate_note(e, "the projector dies%s",
+                opened ? "" : ", knowing more than others");
     estate_kill_projector(e, true);
-    if (blind)
+    if (!opened)
         catch_up(e);
 }
 
@@ -496,9 +528,6 @@ static void
 change_term(struct estate *e)
 {
     estate_note(e, "term %s", e->term == 0 ? "begins" : "ends");
-    if (e->term == 0 && e->blind)
-        catch_up(e);
-    e->blind &= e->term != 0;
     if (e->term == 0)
         estate_begin_term(e);
     else
@@ -664,24 +693,6 @@ collect_garbage(struct estate *e)
         }
 }
 
-/* What came of a lost write to a rack that may not be written now stays unknown
- * until the rack changes. */
-static void
-touch_unknown(struct estate *e)
-{
-    const struct placer_assumed *a;
-    size_t pos = 0;
-
-    while ((a = map_next(&e->placer.assumed, &pos)) != NULL) {
-        const struct object *rack = api_get(e, KIND_RACK, a->rack);
-        const struct object *v = rack == NULL ? NULL : owner_of(e, rack);
-
-        if (v != NULL && !is_active(e, v, rack->rack.group))
-            edit_label(e, KIND_RACK, a->rack, "note", "touched");
-    }
-    estate_calm(e);
-}
-
 static void
 end(struct estate *e)
 {
@@ -699,7 +710,6 @@ end(struct estate *e)
         make_peace(e, true);
         estate_calm(e);
     }
-    touch_unknown(e);
     check_end(e);
 }
 

@@ -289,11 +289,11 @@ test_lost(void **state)
     /* The term is over: what was refused may be asked again. */
     wish_lose(&f.w, true);
     assert_int_equal(look(&f).state, WISH_LOST);
-    assert_int_equal(wish_look(&f.w, ACTION_NODE, STR("n")).state, WISH_NONE);
+    assert_int_equal(wish_look(&f.w, ACTION_NODE, STR("n")).state, WISH_LOST);
     end(&f);
 }
 
-/* What a predecessor asked for: done, whatever it was. */
+/* What a predecessor asked for: done, whatever it was, or lost. */
 static void
 test_written(void **state)
 {
@@ -310,6 +310,9 @@ test_written(void **state)
     assert_int_equal(f.w.open, 1);
     wish_written(&f.w, ACTION_RACK, STR("r"), STR("11"));
     assert_int_equal(f.w.open, 0);
+    assert_int_equal(look(&f).type, 0);
+    wish_written(&f.w, ACTION_RACK, STR("r"), STR(""));
+    assert_int_equal(look(&f).state, WISH_LOST);
     end(&f);
 }
 

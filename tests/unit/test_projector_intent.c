@@ -345,9 +345,15 @@ nothing_stands_once_another_was_sent(void **state)
     assert_false(say_node(b, 3, "n", "5", "a"));
     assert_false(lose(b, s, 0));
     b->now += 5 * MS;
-    take(b, 3);
-    /* What was written still has to be seen. */
-    check_written(b, "node n u 9;");
+    s = take(b, 3);
+    /* What was lost has to be seen, too, whatever comes later. */
+    check_written(b, "node n  ;");
+    end(b, s, OUTCOME_STALE, "");
+    check_written(b, "node n  ;");
+    say_node(b, 4, "n", "5", "a");
+    b->now += 10 * MS;
+    end(b, take(b, 4), OUTCOME_DONE, "10");
+    check_written(b, "node n u 10;");
 }
 
 static void
@@ -453,9 +459,11 @@ a_plan_sweeps_what_it_does_not_name(void **state)
     say_node(b, 6, "new", "5", "a");
     check_counts(b, 1, 3, 1);
     assert_int_equal(intents_plan_end(b->t, b->now, &err), 0);
-    check_counts(b, 1, 2, 0);
+    check_counts(b, 1, 2, 1);
     assert_false(end(b, s, OUTCOME_DONE, "10"));
-    check_counts(b, 0, 2, 0);
+    check_counts(b, 0, 2, 2);
+    /* What was carried out stays known until it is withdrawn. */
+    check_written(b, "node flying u 10;node written u 9;");
     end(b, take(b, 5), OUTCOME_DONE, "11");
     end(b, take(b, 6), OUTCOME_DONE, "12");
     take(b, 0);
@@ -510,7 +518,7 @@ orphans_are_finished_and_remembered(void **state)
     assert_false(intents_settled(b->t));
     assert_false(lose(b, failed, 0));
     assert_true(intents_settled(b->t));
-    check_written(b, "node done u 9;");
+    check_written(b, "node done u 9;node failed  ;");
     b->now += CLOCK_SECOND;
     take(b, 0);
     /* The successor says what stands already. */

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "placer/pending.h"
+
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "proto/frame.h"
+
+/* An entry of the ledger. */
+struct noted {
+    char *key; /* action, name */
+    enum action action;
+    char *name, *version;
+};
+
+/* ---- what a rack may bind ---------------------------------------------- */
+
+static void
+pending_free(struct pending *a)
+{
+    if (a == NULL)
+        return;
+    free(a->rack);
+    arena_fini(&a->arena);
+    free(a);
+}
+
+const struct pending *
+pending_of(const struct placer *p, const char *rack)
+{
+    return map_get(&p->pending, rack);
+}
+
+static void
+forget(struct placer *p, const char *rack)
+{
+    struct pending *a = map_remove(&p->pending, rack);
+
+    if (a == NULL)
+        return;
+    placer_rebind(p, a->rack);
+    for (size_t i = 0; i < a->count; i++)
+        placer_left(p, a->bindings[i].node.name.s);
+    pending_free(a);
+}
+
+static bool
+writes(const struct pending_write *w, int64_t slot, struct object_ref node)
+{
+    return slot >= 0 && slot < (int64_t)w->count &&
+           str_eq(w->nodes[slot].uid, node.uid);
+}
+
+static void
+may_bind(struct pending *a, const struct place_binding *where, int64_t slot,
+         struct object_ref node, bool leaving)
+{
+    struct place_binding b = *where;
+
+    if (node.name.n == 0)
+        return;
+    b.slot = slot;
+    b.node.name = arena_str(&a->arena, node.name);
+    b.node.uid = arena_str(&a->arena, node.uid);
+    a->leaving[a->count] = leaving;
+    a->bindings[a->count++] = b;
+}
+
+/* What stands, then what the write adds to it. */
+static void
+fill(struct pending *a, const struct place_binding *where,
+     const struct pending_write *w)
+{
+    const struct object_rack *have = w->have == NULL ? NULL : &w->have->o;
+    size_t standing = have == NULL ? 0 : have->slot_count;
+
+    a->bindings =
+        arena_alloc(&a->arena, (standing + w->count) * sizeof(*a->bindings));
+    a->leaving =
+        arena_alloc(&a->arena, (standing + w->count) * sizeof(*a->leaving));
+    for (size_t i = 0; i < standing; i++)
+        may_bind(a, where, have->slots[i].index, have->slots[i].node,
+                 !writes(w, have->slots[i].index, have->slots[i].node));
+    for (size_t i = 0; i < w->count; i++) {
+        const struct object_slot *slot =
+            have == NULL ? NULL : rack_slot(have, (int64_t)i);
+
+        if (slot == NULL || !str_eq(slot->node.uid, w->nodes[i].uid))
+            may_bind(a, where, (int64_t)i, w->nodes[i], false);
+    }
+}
+
+void
+pending_begin(struct placer *p, const struct pending_write *w)
+{
+    struct pending *a = mem_zalloc(sizeof(*a));
+    struct place_binding where = w->where;
+    struct pending *old;
+
+    a->rack = mem_strdup(w->rack);
+    where.group = arena_str(&a->arena, where.group);
+    where.inventory.name = arena_str(&a->arena, where.inventory.name);
+    where.inventory.uid = arena_str(&a->arena, where.inventory.uid);
+    a->inventory = where.inventory;
+    fill(a, &where, w);
+    /* What alloc has of the rack borrows from what goes. */
+    alloc_rack_take(&p->alloc, w->rack);
+    old = map_put(&p->pending, a->rack, a);
+    placer_rebind(p, a->rack);
+    pending_free(old);
+}
+
+/* ---- how a write stands ------------------------------------------------ */
+
+/* A rack that the feed does not show. */
+static enum pending_state
+look_absent(const struct placer *p, const struct wish *w)
+{
+    bool shown = version_cmp(str_of(p->racks_as_of), str_of(w->version)) >= 0;
+
+    switch (w->state) {
+    case WISH_OPEN:
+        return PENDING_WAIT;
+    case WISH_LOST:
+        return PENDING_ASK;
+    case WISH_DONE:
+    case WISH_REFUSED: /* without a version there is none to wait for */
+        return shown ? PENDING_NONE : PENDING_WAIT;
+    case WISH_NONE:
+        break;
+    }
+    return PENDING_NONE;
+}
+
+/* One that it shows at that version. */
+static enum pending_state
+look_present(const struct wish *w, struct str version)
+{
+    bool later = version_cmp(version, str_of(w->basis)) > 0;
+    bool shown = version_cmp(version, str_of(w->version)) >= 0;
+
+    switch (w->state) {
+    case WISH_OPEN:
+        return PENDING_WAIT;
+    case WISH_LOST:
+        /* A write changes the very version that it was made from, or nothing;
+         * of others than ours it is not known what they were made from. */
+        return later && w->type != 0 && w->type != MSG_RACK_LOOK ? PENDING_NONE
+                                                                 : PENDING_ASK;
+    case WISH_DONE:
+        return shown ? PENDING_NONE : PENDING_WAIT;
+    case WISH_REFUSED:
+        if (w->outcome == OUTCOME_INVALID)
+            return PENDING_NONE;
+        return (w->version[0] != '\0' ? shown : later) ? PENDING_NONE
+                                                       : PENDING_WAIT;
+    case WISH_NONE:
+        break;
+    }
+    return PENDING_NONE;
+}
+
+enum pending_state
+pending_look(const struct placer *p, const char *rack)
+{
+    const struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(rack));
+    const struct world_rack *have = world_rack(&p->world, rack);
+
+    return have == NULL ? look_absent(p, &w)
+                        : look_present(&w, have->o.meta.version);
+}
+
+static void
+want_look(struct placer *p, const char *rack)
+{
+    const struct world_rack *have = world_rack(&p->world, rack);
+    struct target target = {.name = str_of(rack)};
+    struct buf body = {0};
+
+    if (have != NULL)
+        target = (struct target){str_of(rack), have->o.meta.uid,
+                                 have->o.meta.version};
+    intent_delete_pack(&body, &target);
+    if (!wish_want(&p->wishes, ACTION_RACK, target.name, target.version,
+                   MSG_RACK_LOOK, buf_str(&body)))
+        p->starved = true;
+    buf_fini(&body);
+}
+
+void
+pending_ask(struct placer *p, const char *rack)
+{
+    if (pending_look(p, rack) == PENDING_ASK)
+        want_look(p, rack);
+}
+
+void
+pending_recall(struct placer *p, const char *rack)
+{
+    const struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(rack));
+
+    if (w.state == WISH_OPEN && w.type == MSG_RACK_WRITE)
+        want_look(p, rack);
+}
+
+void
+pending_settle(struct placer *p, const char *rack)
+{
+    if (pending_look(p, rack) != PENDING_NONE)
+        return;
+    wish_drop(&p->wishes, ACTION_RACK, str_of(rack));
+    forget(p, rack);
+}
+
+void
+pending_gone(struct placer *p, const char *rack)
+{
+    const struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(rack));
+
+    if (w.basis[0] == '\0')
+        return;
+    wish_drop(&p->wishes, ACTION_RACK, str_of(rack));
+    forget(p, rack);
+}
+
+/* ---- the ledger of the projector --------------------------------------- */
+
+static void
+noted_free(struct noted *n)
+{
+    if (n == NULL)
+        return;
+    free(n->key);
+    free(n->name);
+    free(n->version);
+    free(n);
+}
+
+void
+pending_note(struct placer *p, enum action action, const struct target *target)
+{
+    struct noted *n = mem_zalloc(sizeof(*n));
+
+    n->action = action;
+    n->name = mem_dup(target->name.s, target->name.n);
+    n->version = mem_dup(target->version.s, target->version.n);
+    n->key = mem_printf("%d %s", (int)action, n->name);
+    noted_free(map_put(&p->noted, n->key, n));
+}
+
+void
+pending_noted(struct placer *p)
+{
+    const struct noted *n;
+    size_t pos = 0;
+
+    while ((n = map_next(&p->noted, &pos)) != NULL)
+        wish_written(&p->wishes, n->action, str_of(n->name),
+                     str_of(n->version));
+}
+
+/* Whether the feed shows what came of it; what is written to other objects than
+ * racks can be seen on them. */
+static bool
+is_settled(struct placer *p, const struct noted *n)
+{
+    static const enum object_kind kinds[ACTION_COUNT] = {
+        [ACTION_RACK] = KIND_RACK,
+        [ACTION_NODE] = KIND_NODE,
+        [ACTION_INVENTORY_FINALIZER] = KIND_INVENTORY,
+        [ACTION_INVENTORY_STATUS] = KIND_INVENTORY,
+        [ACTION_RACK_STATUS] = KIND_RACK,
+    };
+
+    if (n->action == ACTION_RACK) {
+        pending_ask(p, n->name);
+        pending_settle(p, n->name);
+        return pending_look(p, n->name) == PENDING_NONE;
+    }
+    if (n->action == ACTION_NODE)
+        placer_left(p, n->name);
+    else if (map_get(&p->world.kinds[kinds[n->action]], n->name) == NULL)
+        wish_drop(&p->wishes, n->action, str_of(n->name));
+    return true;
+}
+
+bool
+pending_ledger(struct placer *p)
+{
+    struct noted *n;
+    size_t pos = 0;
+
+    while ((n = map_next(&p->noted, &pos)) != NULL) {
+        if (!is_settled(p, n))
+            continue;
+        map_remove(&p->noted, n->key);
+        noted_free(n);
+    }
+    return p->noted.count == 0;
+}
+
+void
+pending_fini(struct placer *p)
+{
+    struct pending *a;
+    struct noted *n;
+    size_t pos = 0;
+
+    while ((a = map_next(&p->pending, &pos)) != NULL)
+        pending_free(a);
+    map_fini(&p->pending);
+    for (pos = 0; (n = map_next(&p->noted, &pos)) != NULL;)
+        noted_free(n);
+    map_fini(&p->noted);
+}
