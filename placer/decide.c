@@ -96,9 +96,62 @@ decide_inventory(struct placer *p, const struct plan_inventory *v)
 
 /* ---- Nodes ------------------------------------------------------------- */
 
+/* What people were told of a Node. */
+struct told {
+    char *node, *text;
+};
+
 static void
-tell_conflict(const struct world_node *n, const struct object_rack *rack,
-              int keys)
+told_free(struct told *t)
+{
+    if (t == NULL)
+        return;
+    free(t->node);
+    free(t->text);
+    free(t);
+}
+
+void
+decide_forget(struct placer *p, const char *node)
+{
+    told_free(map_remove(&p->told, node));
+}
+
+void
+decide_fini(struct placer *p)
+{
+    struct told *t;
+    size_t pos = 0;
+
+    while ((t = map_next(&p->told, &pos)) != NULL)
+        told_free(t);
+    map_fini(&p->told);
+}
+
+/* Remembers what is told of a Node, taking text over; false: that was told
+ * last. */
+static bool
+is_told_anew(struct placer *p, const char *node, char *text)
+{
+    const struct told *old = map_get(&p->told, node);
+    struct told *t;
+
+    if (old != NULL && strcmp(old->text, text) == 0) {
+        free(text);
+        return false;
+    }
+    decide_forget(p, node);
+    t = mem_zalloc(sizeof(*t));
+    t->node = mem_strdup(node);
+    t->text = text;
+    map_put(&p->told, t->node, t);
+    return true;
+}
+
+/* Once for each change of it. */
+static void
+tell_conflict(struct placer *p, const struct world_node *n,
+              const struct object_rack *rack, int keys)
 {
     struct buf list = {0};
     char *text;
@@ -110,9 +163,13 @@ tell_conflict(const struct world_node *n, const struct object_rack *rack,
     if (keys & KEY_ANNOTATION)
         buf_addz(&list, " " ANNOTATION_ASSIGNMENT);
     text = buf_take(&list);
-    log_warn("metadata conflict blocks projection",
-             F_STR("node", n->o.meta.name.s), F_STR("rack", rack->meta.name.s),
-             F_STR("fields", text + 1), F_STR("managers", n->o.rivals.s));
+    if (is_told_anew(p, n->o.meta.name.s,
+                     mem_printf("%s %s %s %s", n->o.meta.uid.s,
+                                rack->meta.uid.s, text, n->o.rivals.s)))
+        log_warn("metadata conflict blocks projection",
+                 F_STR("node", n->o.meta.name.s),
+                 F_STR("rack", rack->meta.name.s), F_STR("fields", text + 1),
+                 F_STR("managers", n->o.rivals.s));
     free(text);
 }
 
@@ -142,16 +199,18 @@ decide_projection(struct placer *p, const struct object_rack *rack,
     wanted = project_wanted(rack, slot, &arena);
     switch (project_compare(&n->o, &wanted, &keys)) {
     case PROJECT_STANDS:
+        decide_forget(p, n->o.meta.name.s);
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
         break;
     case PROJECT_CONFLICT:
         /* What is on its way cannot be called back: its end is awaited. */
         if (is_stirring(p, n))
             break;
-        tell_conflict(n, rack, keys);
+        tell_conflict(p, n, rack, keys);
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
         break;
     case PROJECT_MISSING:
+        decide_forget(p, n->o.meta.name.s);
         intent_node_pack(&body, &(struct intent_node){
                                     .target = target_of(&n->o.meta),
                                     .clique = str_of(wanted.clique),
@@ -217,8 +276,6 @@ is_clean(struct placer *p, const struct object_rack *rack,
 {
     const struct world_node *named = world_node(&p->world, slot->node.name.s);
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
-    struct arena arena = {0};
-    struct projection binding;
     bool carries, stirs;
 
     if (named == NULL)
@@ -227,11 +284,9 @@ is_clean(struct placer *p, const struct object_rack *rack,
         drop_replaced(p, named);
         return true; /* another instance has the name: ours is gone */
     }
-    binding = project_wanted(rack, slot, &arena);
-    carries = project_names(&n->o, &binding) ||
+    carries = project_carries(&n->o, rack) ||
               (n->o.annotation.n == 0 && n->o.ours != 0);
     stirs = is_stirring(p, n);
-    arena_fini(&arena);
     /* Where we own nothing, only others can take it off (4.4 step 7). */
     if (stirs || (carries && n->o.ours != 0))
         want_release(p, slot, n);
@@ -251,7 +306,7 @@ is_busy(const struct placer *p, struct str rack)
 /* The bindings that a write takes off a rack. */
 static void
 tell_releases(const struct placer *p, const struct world_rack *have,
-              const struct object_ref *nodes, int64_t per_rack)
+              const struct object_ref *nodes, int64_t room)
 {
     const char *name = have->o.meta.name.s;
     const struct alloc_rack *bound = alloc_rack(&p->alloc, name);
@@ -262,7 +317,7 @@ tell_releases(const struct placer *p, const struct world_rack *have,
 
         if (!bound->bindings[i].released || slot == NULL ||
             !str_eq(slot->node.uid, b->node.uid) ||
-            (b->slot < per_rack && nodes[b->slot].name.n > 0))
+            (b->slot < room && nodes[b->slot].name.n > 0))
             continue;
         log_info("node released", F_STR("rack", name),
                  F_INT("nodeIndex", b->slot), F_STR("node", b->node.name.s),
@@ -290,30 +345,92 @@ tell_bindings(const struct rack_input *in, const char *name,
     }
 }
 
-/* Whether the standing rack is just what is wanted. */
-static bool
-rack_stands(const struct world_rack *have, const struct plan_rack *rack,
-            const struct object_ref *nodes)
+/* The slots of one rack as they are to be written: bindings that stay, those
+ * that are new, and those that are given up but not clean yet.  Of the latter,
+ * those that the rendering has no more are kept as they stand (7.5). */
+struct slots {
+    struct object_ref *nodes; /* by slot, kept ones included */
+    int64_t room;             /* for so many of them */
+    int64_t *kept;            /* rising */
+    size_t kept_count;
+};
+
+static void
+slots_init(struct slots *s, const struct plan_rack *rack,
+           const struct world_rack *have)
+{
+    size_t count = have == NULL ? 0 : have->o.slot_count;
+
+    *s = (struct slots){.room = rack->group->profile->nodes_per_rack};
+    for (size_t i = 0; i < count; i++)
+        if (have->o.slots[i].index >= s->room &&
+            have->o.slots[i].index < MAX_NODES_PER_RACK)
+            s->room = have->o.slots[i].index + 1;
+    s->nodes = mem_zalloc((size_t)s->room * sizeof(*s->nodes));
+}
+
+static void
+slots_fini(struct slots *s)
+{
+    free(s->nodes);
+    free(s->kept);
+}
+
+static void
+keep_old(struct slots *s, const struct plan_rack *rack)
 {
     int64_t per_rack = rack->group->profile->nodes_per_rack;
 
-    if (!str_is(have->o.digest, plan_digest(rack)))
+    if (s->room == per_rack)
+        return;
+    s->kept = mem_zalloc((size_t)s->room * sizeof(*s->kept));
+    for (int64_t i = per_rack; i < s->room; i++)
+        if (s->nodes[i].name.n > 0)
+            s->kept[s->kept_count++] = i;
+}
+
+/* Whether what stands was rendered as it would be now.  The digest tells, but
+ * not of a rack with slots of an older rendering. */
+static bool
+is_rendered(const struct world_rack *have, const struct plan_rack *rack,
+            const struct slots *s)
+{
+    const struct profile *profile = rack->group->profile;
+
+    if (s->kept_count == 0)
+        return str_is(have->o.digest, plan_digest(rack));
+    return str_is(have->o.profile.name, profile->name) &&
+           str_is(have->o.profile.uid, profile->uid) &&
+           have->o.profile_generation == profile->generation &&
+           str_is(have->o.revision, profile->revision);
+}
+
+/* Whether the standing rack is just what is wanted. */
+static bool
+rack_stands(const struct world_rack *have, const struct plan_rack *rack,
+            const struct slots *s)
+{
+    int64_t per_rack = rack->group->profile->nodes_per_rack;
+
+    if (!is_rendered(have, rack, s))
         return false;
-    for (int64_t i = 0; i < per_rack; i++) {
+    for (int64_t i = 0; i < s->room; i++) {
         const struct object_slot *slot = rack_slot(&have->o, i);
 
-        if (slot == NULL || !str_eq(slot->node.name, nodes[i].name) ||
-            !str_eq(slot->node.uid, nodes[i].uid))
+        if (i >= per_rack && s->nodes[i].name.n == 0)
+            continue;
+        if (slot == NULL || !str_eq(slot->node.name, s->nodes[i].name) ||
+            !str_eq(slot->node.uid, s->nodes[i].uid))
             return false;
     }
-    return have->o.slot_count == (size_t)per_rack;
+    return have->o.slot_count == (size_t)per_rack + s->kept_count;
 }
 
 /* Says it, and takes it for standing from now on. */
 static void
 send_rack(struct placer *p, const struct rack_input *in,
           const struct world_rack *have, const struct intent_rack *i,
-          const struct object_ref *nodes)
+          const struct slots *s)
 {
     struct buf body = {0};
 
@@ -321,23 +438,23 @@ send_rack(struct placer *p, const struct rack_input *in,
     if (!want(p, ACTION_RACK, &i->target, MSG_RACK_WRITE, &body) ||
         wish_look(&p->wishes, ACTION_RACK, i->target.name).state != WISH_OPEN)
         return;
-    tell_bindings(in, i->target.name.s, have, nodes);
+    tell_bindings(in, i->target.name.s, have, s->nodes);
     if (have != NULL)
-        tell_releases(p, have, nodes, in->profile->nodes_per_rack);
+        tell_releases(p, have, s->nodes, s->room);
     pending_begin(p, &(struct pending_write){
                          .rack = i->target.name.s,
                          .where = {.inventory = in->inventory,
                                    .group = in->group,
                                    .rack = in->index},
-                         .nodes = nodes,
-                         .count = (size_t)in->profile->nodes_per_rack,
+                         .nodes = s->nodes,
+                         .count = (size_t)s->room,
                          .have = have,
                      });
 }
 
 static void
 write_rack(struct placer *p, const struct plan_rack *rack,
-           const struct world_rack *have, const struct object_ref *nodes)
+           const struct world_rack *have, const struct slots *s)
 {
     struct rack_input in = {
         .inventory = plan_ref(rack->group->inventory),
@@ -346,7 +463,7 @@ write_rack(struct placer *p, const struct plan_rack *rack,
         .count = rack->group->spec->count,
         .profile = rack->group->profile,
     };
-    const struct rack_bindings bindings = {.nodes = nodes};
+    const struct rack_bindings bindings = {s->nodes, s->kept, s->kept_count};
     struct intent_rack i = {.target.name = str_of(rack->name)};
     struct rack_metadata now = {0};
     struct rack_metadata wanted;
@@ -361,7 +478,7 @@ write_rack(struct placer *p, const struct plan_rack *rack,
                                      have->o.finalizers, have->o.owners};
     }
     moved = rack_metadata(&wanted, &now, &in, &arena);
-    if (have != NULL && !moved && rack_stands(have, rack, nodes)) {
+    if (have != NULL && !moved && rack_stands(have, rack, s)) {
         wish_drop(&p->wishes, ACTION_RACK, i.target.name);
     } else if (rack_render(&facts, &spec, &in, &bindings, NULL) == 0) {
         i.labels = wanted.labels;
@@ -369,34 +486,24 @@ write_rack(struct placer *p, const struct plan_rack *rack,
         i.finalizers = wanted.finalizers;
         i.owners = wanted.owners;
         i.spec = buf_str(&spec);
-        send_rack(p, &in, have, &i, nodes);
+        send_rack(p, &in, have, &i, s);
     }
     buf_fini(&spec);
     arena_fini(&arena);
 }
 
-/* The slots of one rack as they are to be written: bindings that stay, those
- * that are new, and those that are given up but not clean yet. */
-struct slots {
-    struct object_ref *nodes;
-    bool held; /* one that is not clean lies beyond them */
-};
-
 static void
 release_slot(struct placer *p, const struct world_rack *have,
-             const struct alloc_binding *b, int64_t per_rack, bool leaving,
-             struct slots *s)
+             const struct alloc_binding *b, bool leaving, struct slots *s)
 {
     const struct object_slot *slot =
         have == NULL ? NULL : rack_slot(&have->o, b->in.slot);
 
     if (slot == NULL || slot->node.name.n == 0 || leaving ||
-        is_clean(p, &have->o, slot))
+        is_clean(p, &have->o, slot) || slot->index < 0 ||
+        slot->index >= s->room)
         return;
-    if (slot->index >= 0 && slot->index < per_rack)
-        s->nodes[slot->index] = slot->node;
-    else
-        s->held = true;
+    s->nodes[slot->index] = slot->node;
 }
 
 static bool
@@ -445,13 +552,12 @@ take_slots(struct placer *p, const struct plan_rack *rack,
 {
     const struct alloc_rack *bound = alloc_rack(&p->alloc, rack->name);
     const struct pending *a = pending_of(p, rack->name);
-    int64_t per_rack = rack->group->profile->nodes_per_rack;
 
     for (size_t i = 0; bound != NULL && i < bound->count; i++) {
         const struct alloc_binding *b = &bound->bindings[i];
 
         if (b->released)
-            release_slot(p, have, b, per_rack, a != NULL && a->leaving[i], s);
+            release_slot(p, have, b, a != NULL && a->leaving[i], s);
         else
             keep_slot(p, rack, have, b, a != NULL && a->leaving[i], s);
     }
@@ -485,6 +591,25 @@ assign_slots(const struct plan_rack *rack, struct assigning *assigning,
     }
 }
 
+/* A slot of no index that could be written, or one that is there twice. */
+static bool
+has_odd_slots(const struct object_rack *rack)
+{
+    int64_t last = -1;
+
+    for (size_t i = 0; i < rack->slot_count; i++) {
+        int64_t index = rack->slots[i].index;
+
+        if (index < 0 || index >= MAX_NODES_PER_RACK)
+            return true;
+        for (size_t j = 0; index <= last && j < i; j++)
+            if (rack->slots[j].index == index)
+                return true;
+        last = index > last ? index : last;
+    }
+    return false;
+}
+
 /* Not one that is being retired, is somebody else's, or was edited by somebody
  * else, nor before its inventory has our finalizer. */
 static bool
@@ -493,7 +618,8 @@ is_writable(const struct plan_inventory *v, const struct world_rack *have)
     return world_has_finalizer(v->world) &&
            (have == NULL || (!have->o.meta.deleting &&
                              rack_controlled(have->o.owners, plan_ref(v)) &&
-                             (!have->o.managed || have->o.spec_ours)));
+                             (!have->o.managed || have->o.spec_ours) &&
+                             !has_odd_slots(&have->o)));
 }
 
 static void
@@ -501,21 +627,20 @@ decide_rack(struct placer *p, const struct plan_rack *rack,
             struct assigning *assigning)
 {
     const struct world_rack *have = world_rack(&p->world, rack->name);
-    struct slots s = {
-        .nodes = mem_zalloc((size_t)rack->group->profile->nodes_per_rack *
-                            sizeof(*s.nodes)),
-    };
+    struct slots s;
 
     p->examined++;
+    slots_init(&s, rack, have);
     take_slots(p, rack, have, &s);
     if (assigning != NULL)
         assign_slots(rack, assigning, &s);
-    if (!s.held && is_writable(rack->group->inventory, have) &&
+    keep_old(&s, rack);
+    if (is_writable(rack->group->inventory, have) &&
         !is_busy(p, str_of(rack->name)))
-        write_rack(p, rack, have, s.nodes);
+        write_rack(p, rack, have, &s);
     else if (have != NULL)
         drop_settled(p, ACTION_RACK, &have->o.meta);
-    free(s.nodes);
+    slots_fini(&s);
 }
 
 /* ---- retirement (mokka-api 7.6) ---------------------------------------- */
@@ -554,7 +679,7 @@ is_retired(const struct placer *p, const struct world_rack *r,
     g = inventory_group(&v->world->spec, r->o.group);
     *why = g != NULL && r->o.index >= g->count ? RELEASE_CAPACITY_SHRINK
                                                : RELEASE_GROUP_REMOVED;
-    return plan_rack(&p->plan, r->o.meta.name.s) == NULL;
+    return !placer_canonical(p, &r->o);
 }
 
 /* Deletion has begun and nothing of ours holds it: others' finalizers do. */
@@ -644,11 +769,13 @@ decide_one(struct placer *p, const char *name, struct assigning *assigning)
 {
     const struct plan_rack *rack = plan_rack(&p->plan, name);
     const struct world_rack *have = world_rack(&p->world, name);
+    bool misnamed =
+        have != NULL && rack_owned(&have->o) && !placer_canonical(p, &have->o);
 
     pending_ask(p, name);
-    if (rack != NULL)
+    if (rack != NULL && !misnamed)
         decide_rack(p, rack, assigning);
-    if (rack == NULL || (have != NULL && have->o.meta.deleting))
+    if (rack == NULL || misnamed || (have != NULL && have->o.meta.deleting))
         decide_other(p, name);
     status_rack(p, name);
     return !p->starved;

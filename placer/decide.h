@@ -16,4 +16,10 @@
  */
 void decide(struct placer *p);
 
+/* A Node is gone: forgets what people were told of it. */
+void decide_forget(struct placer *p, const char *node);
+
+/* Forgets what people were told. */
+void decide_fini(struct placer *p);
+
 #endif

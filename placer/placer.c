@@ -139,9 +139,8 @@ place_node_of(const struct world_node *n)
     };
 }
 
-/* Is it the planned rack of the coordinate that its spec names? */
-static bool
-is_canonical(const struct placer *p, const struct object_rack *r)
+bool
+placer_canonical(const struct placer *p, const struct object_rack *r)
 {
     const struct plan_rack *rack = plan_rack(&p->plan, r->meta.name.s);
     struct object_ref inventory;
@@ -174,7 +173,7 @@ bind_standing(struct placer *p, const struct object_rack *r)
         .inventory = r->inventory,
         .group = r->group,
         .rack = r->index,
-        .stray = !is_canonical(p, r),
+        .stray = !placer_canonical(p, r),
     };
     size_t inventory = number_of(p, &r->inventory);
     size_t count = 0;
@@ -201,8 +200,8 @@ static void
 bind_pending(struct placer *p, const struct pending *a,
              const struct object_rack *r)
 {
-    bool stray =
-        r == NULL ? plan_rack(&p->plan, a->rack) == NULL : !is_canonical(p, r);
+    bool stray = r == NULL ? plan_rack(&p->plan, a->rack) == NULL
+                           : !placer_canonical(p, r);
 
     for (size_t i = 0; i < a->count; i++)
         a->bindings[i].stray = stray;
@@ -275,7 +274,7 @@ rebuild(struct placer *p)
     const struct world_rack *r;
     size_t pos = 0;
 
-    plan_make(&p->plan, &old, &p->world);
+    plan_make(&p->plan, &old, &p->world, &p->barred);
     p->rebuild = p->recharged = false;
     load_groups(p);
     tally_reset(p);
@@ -320,6 +319,8 @@ placer_fini(struct placer *p)
     pending_fini(p);
     forget_names(&p->left);
     forget_names(&p->cleaned);
+    decide_fini(p);
+    plan_unbar(&p->barred);
     free(p->racks_as_of);
     tally_fini(&p->tally);
     plan_fini(&p->plan);
@@ -604,6 +605,7 @@ remove_node(struct placer *p, const char *name)
         wish_drop(&p->wishes, ACTION_NODE, str_of(name));
     if (!p->rebuild && n != NULL)
         alloc_node_take(&p->alloc, node_ref(n));
+    decide_forget(p, name);
     world_remove(&p->world, KIND_NODE, name);
 }
 
@@ -826,6 +828,22 @@ note_clean(struct placer *p, const struct result *r)
     wish_drop(&p->wishes, ACTION_NODE, r->name);
 }
 
+/* The API server does not take a rack: its group waits for another profile. */
+static void
+bar_group(struct placer *p, const struct result *r)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_RACK, r->name);
+    const struct plan_rack *rack;
+
+    if (r->outcome != OUTCOME_INVALID || w.type != MSG_RACK_WRITE || p->rebuild)
+        return;
+    rack = plan_rack(&p->plan, r->name.s);
+    if (rack == NULL)
+        return;
+    plan_bar(&p->barred, rack->group, r->reason);
+    drop_derived(p);
+}
+
 /* The racks that a result may let go on. */
 static void
 touch_result(struct placer *p, const struct result *r)
@@ -851,6 +869,8 @@ on_result(struct placer *p, uint16_t type, uint32_t id,
     (void)type;
     if (rc == 0 && wish_result(&p->wishes, id, &r)) {
         touch_result(p, &r);
+        if (r.action == ACTION_RACK)
+            bar_group(p, &r);
         if (r.outcome != OUTCOME_DONE)
             log_debug("intent refused", F_STR("action", action_name(r.action)),
                       F_STR("name", r.name.s),
@@ -926,6 +946,7 @@ placer_term_ended(struct placer *p)
     p->planned = 0;
     wish_lose(&p->wishes, true);
     forget_names(&p->cleaned);
+    plan_unbar(&p->barred);
     drop_derived(p);
     say_plan(p, 0);
     say(p, MSG_PLAN_END, 0, STR(""));

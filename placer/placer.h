@@ -28,6 +28,8 @@ struct placer {
     char *racks_as_of;  /* up to which version the feed shows racks, or NULL */
     struct map dirty;   /* names of racks that something happened to */
     struct map queue;   /* of racks to look at, in order */
+    struct map barred;  /* struct plan_bar by group (plan.h) */
+    struct map told;    /* by Node: the conflict last warned of */
     struct map left;    /* names of Nodes that a rack binds no more */
     struct map cleaned; /* uids of Nodes outside the feed, found clean */
     uint64_t term;      /* 0: not leading */
@@ -76,6 +78,9 @@ void placer_looked(struct placer *p, const char *rack);
 
 /* What may be bound in that rack has changed. */
 void placer_rebind(struct placer *p, const char *rack);
+
+/* Is it the planned rack of the coordinate that its spec names? */
+bool placer_canonical(const struct placer *p, const struct object_rack *r);
 
 /* A Node of that name may be bound by no rack any more. */
 void placer_left(struct placer *p, const char *node);

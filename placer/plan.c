@@ -82,9 +82,66 @@ fail_group(struct plan_group *g, enum plan_issue issue)
     g->capacity = (struct capacity){0};
 }
 
+static char *
+bar_key(const struct plan_group *g)
+{
+    return mem_printf("%s %s", g->inventory->world->spec.uid.s, g->spec->id.s);
+}
+
+static void
+bar_free(struct plan_bar *bar)
+{
+    if (bar == NULL)
+        return;
+    free(bar->key);
+    free(bar->profile_uid);
+    free(bar);
+}
+
+void
+plan_bar(struct map *bars, const struct plan_group *g, struct str why)
+{
+    struct plan_bar *bar = mem_zalloc(sizeof(*bar));
+
+    bar->key = bar_key(g);
+    bar->declared = g->inventory->world->o.meta.generation;
+    bar->profile_uid = mem_strdup(g->profile->uid);
+    bar->generation = g->profile->generation;
+    err_set(&bar->why,
+            "group %s: profile %s: the API server refuses its racks: %.*s",
+            g->spec->id.s, g->profile->name, (int)why.n, why.s);
+    bar_free(map_put(bars, bar->key, bar));
+}
+
+void
+plan_unbar(struct map *bars)
+{
+    struct plan_bar *bar;
+    size_t pos = 0;
+
+    while ((bar = map_next(bars, &pos)) != NULL)
+        bar_free(bar);
+    map_fini(bars);
+}
+
+static bool
+is_barred(struct plan_group *g, const struct map *bars)
+{
+    char *key = bar_key(g);
+    const struct plan_bar *bar = bars == NULL ? NULL : map_get(bars, key);
+
+    free(key);
+    if (bar == NULL || strcmp(bar->profile_uid, g->profile->uid) != 0 ||
+        bar->generation != g->profile->generation ||
+        bar->declared != g->inventory->world->o.meta.generation)
+        return false;
+    g->why = bar->why;
+    return true;
+}
+
 /* Section 6.3 for one group. */
 static void
-resolve(struct plan_group *g, const struct world *world)
+resolve(struct plan_group *g, const struct world *world, const struct map *bars)
 {
     const struct world_profile *p = world_profile(world, g->spec->profile.s);
 
@@ -100,19 +157,21 @@ resolve(struct plan_group *g, const struct world *world)
                 g->spec->profile.s, p->spec.issue.text);
     if (!p->spec.valid ||
         capacity_group(&g->capacity, g->spec->id, g->spec->count,
-                       p->spec.nodes_per_rack, p->spec.gpus, &g->why) != 0)
+                       p->spec.nodes_per_rack, p->spec.gpus, &g->why) != 0 ||
+        is_barred(g, bars))
         fail_group(g, PLAN_INVALID);
 }
 
 static void
-resolve_all(struct plan_inventory *v, const struct world *world)
+resolve_all(struct plan_inventory *v, const struct world *world,
+            const struct map *bars)
 {
     v->group_count = v->world->spec.group_count;
     v->groups = mem_zalloc(v->group_count * sizeof(*v->groups));
     for (size_t i = 0; i < v->group_count; i++) {
         v->groups[i].inventory = v;
         v->groups[i].spec = &v->world->spec.groups[i];
-        resolve(&v->groups[i], world);
+        resolve(&v->groups[i], world, bars);
     }
 }
 
@@ -312,7 +371,8 @@ by_age(const void *a, const void *b)
 }
 
 static void
-take_inventories(struct plan *plan, const struct world *world)
+take_inventories(struct plan *plan, const struct world *world,
+                 const struct map *bars)
 {
     const struct map *all = &world->kinds[KIND_INVENTORY];
     const struct world_inventory *v;
@@ -325,7 +385,7 @@ take_inventories(struct plan *plan, const struct world *world)
         qsort(plan->inventories, plan->inventory_count,
               sizeof(*plan->inventories), by_age);
     for (size_t i = 0; i < plan->inventory_count; i++) {
-        resolve_all(&plan->inventories[i], world);
+        resolve_all(&plan->inventories[i], world, bars);
         judge(&plan->inventories[i]);
     }
 }
@@ -395,10 +455,11 @@ plan_allocates(const struct plan_group *g)
 }
 
 void
-plan_make(struct plan *plan, struct plan *old, const struct world *world)
+plan_make(struct plan *plan, struct plan *old, const struct world *world,
+          const struct map *bars)
 {
     *plan = (struct plan){0};
-    take_inventories(plan, world);
+    take_inventories(plan, world, bars);
     charge_racks(plan, world);
     admit_all(plan);
     take_racks(plan, old);

@@ -63,11 +63,32 @@ struct plan {
 };
 
 /*
+ * A group of which the API server refused a rack as invalid (7.5).  As long as
+ * nothing changes that the rack was made of, the group counts as one whose
+ * profile is invalid: its racks stay as they are, and nothing is tried again.
+ */
+struct plan_bar {
+    char *key;        /* uid of the inventory, id of the group */
+    int64_t declared; /* generation of the inventory */
+    char *profile_uid;
+    int64_t generation; /* of the profile */
+    struct err why;
+};
+
+/* Notes that in a map of such, in which the next plan is made. */
+void plan_bar(struct map *bars, const struct plan_group *g, struct str why);
+
+/* Empties the map. */
+void plan_unbar(struct map *bars);
+
+/*
  * Makes the plan of this model.  old, which may be zeroed, gives its renderings
- * where they still hold, and is finished.  Costs a pass over the racks that
+ * where they still hold, and is finished.  bars, of struct plan_bar, may be
+ * NULL.  Costs a pass over the racks that
  * stand, and a name for each that is to be.
  */
-void plan_make(struct plan *plan, struct plan *old, const struct world *world);
+void plan_make(struct plan *plan, struct plan *old, const struct world *world,
+               const struct map *bars);
 void plan_fini(struct plan *plan);
 
 /* A rack stands now, or stands no more: what it charges (8.2). Pass true to

@@ -32,8 +32,9 @@ project_wanted(const struct object_rack *rack, const struct object_slot *slot,
     return wanted;
 }
 
-bool
-project_names(const struct object_node *node, const struct projection *binding)
+/* Does the annotation name this very binding? */
+static bool
+names(const struct object_node *node, const struct projection *binding)
 {
     struct arena arena = {0};
     struct assignment a;
@@ -46,6 +47,20 @@ project_names(const struct object_node *node, const struct projection *binding)
 
     arena_fini(&arena);
     return same;
+}
+
+bool
+project_carries(const struct object_node *node, const struct object_rack *rack)
+{
+    struct arena arena = {0};
+    struct assignment a;
+    bool carries = assignment_decode(&a, node->annotation, &arena, NULL) == 0 &&
+                   str_eq(a.rack.name, rack->meta.name) &&
+                   str_eq(a.rack.uid, rack->meta.uid) &&
+                   str_eq(a.node_uid, node->meta.uid);
+
+    arena_fini(&arena);
+    return carries;
 }
 
 static bool
@@ -75,7 +90,7 @@ project_compare(const struct object_node *node, const struct projection *wanted,
         conflict |= KEY_ASSIGNED;
     if (label_differs(node, STR(LABEL_CLIQUE), clique))
         conflict |= KEY_CLIQUE;
-    if (node->annotation.n > 0 && !project_names(node, wanted))
+    if (node->annotation.n > 0 && !names(node, wanted))
         conflict |= KEY_ANNOTATION;
     if (keys != NULL)
         *keys = conflict;

@@ -31,8 +31,10 @@ enum project_state {
 enum project_state project_compare(const struct object_node *node,
                                    const struct projection *wanted, int *keys);
 
-/* Does the Node's annotation name this very binding? (4.4 step 4) */
-bool project_names(const struct object_node *node,
-                   const struct projection *binding);
+/* Does the Node's annotation name this rack and this Node?  Whatever the slot:
+ * a rack whose coordinate somebody edited is cleaned of what it put there
+ * before (4.4 step 4). */
+bool project_carries(const struct object_node *node,
+                     const struct object_rack *rack);
 
 #endif

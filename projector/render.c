@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "projector/render.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/api.h"
@@ -166,6 +167,83 @@ dump(struct buf *out, const json_t *object)
 {
     if (json_dump_callback(object, dump_bytes, out, JSON_COMPACT) != 0)
         fatal("an object that was parsed cannot be written");
+}
+
+/* The first slot that is named by its index alone, in text that starts at from:
+ * where its braces open and close, or NULL.  No text of a spec looks like this
+ * inside quotes, where the quotes of the name would be escaped. */
+static const char *
+find_kept(const char *from, const char *end, const char **close, int64_t *index)
+{
+    static const char open[] = "{\"index\":";
+    const size_t n = sizeof(open) - 1;
+
+    for (const char *at = from; at + n < end; at++) {
+        const char *digit = at + n;
+
+        if (memcmp(at, open, n) != 0)
+            continue;
+        for (*index = 0; digit < end && *digit >= '0' && *digit <= '9' &&
+                         *index < MAX_NODES_PER_RACK;
+             digit++)
+            *index = *index * 10 + *digit - '0';
+        *close = digit;
+        if (digit > at + n && digit < end && *digit == '}')
+            return at;
+    }
+    return NULL;
+}
+
+bool
+render_keeps(struct str spec)
+{
+    const char *close;
+    int64_t index;
+
+    return spec.n > 0 &&
+           find_kept(spec.s, spec.s + spec.n, &close, &index) != NULL;
+}
+
+static const json_t *
+live_slot(const json_t *live, int64_t index)
+{
+    const json_t *nodes = kube_json_at(live, "spec.nodes");
+    json_t *node;
+    size_t i;
+
+    json_array_foreach((json_t *)nodes, i, node)
+    {
+        const json_t *own = json_object_get(node, "index");
+
+        if (json_is_integer(own) && json_integer_value(own) == index)
+            return node;
+    }
+    return NULL;
+}
+
+int
+render_kept(struct buf *out, struct str spec, const json_t *live,
+            struct err *err)
+{
+    const char *from = spec.s;
+    const char *end = spec.s + spec.n;
+    const char *at, *close;
+    int64_t index;
+
+    if (!render_keeps(spec))
+        return 0;
+    while ((at = find_kept(from, end, &close, &index)) != NULL) {
+        const json_t *slot = live_slot(live, index);
+
+        if (slot == NULL)
+            return err_set(err, "the live rack has no node index %" PRId64,
+                           index);
+        buf_add(out, from, (size_t)(at - from));
+        dump(out, slot);
+        from = close + 1;
+    }
+    buf_add(out, from, (size_t)(end - from));
+    return 1;
 }
 
 /* A copy to be changed: it shares what is below metadata and status with the

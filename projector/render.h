@@ -18,6 +18,18 @@
 /* The whole rack, for POST if the target has no uid, else for PUT. */
 void render_rack(struct buf *out, const struct intent_rack *i);
 
+/*
+ * A rack's spec may name slots by their index alone ({"index":N}): such a slot
+ * outlives its rendering, and stays as it is in the live rack (mokka-api 7.5).
+ * 1: out holds the spec with the live slots in it; 0: there is none; -1 and
+ * err: live has no such slot.
+ */
+int render_kept(struct buf *out, struct str spec, const json_t *live,
+                struct err *err);
+
+/* Does the spec name such a slot? */
+bool render_keeps(struct str spec);
+
 /* DeleteOptions that hit this very object in this very version. */
 void render_delete(struct buf *out, const struct target *target);
 

@@ -141,8 +141,8 @@ put(struct task *t, const struct kube_response *response)
                                    : task_refused(t, response);
 }
 
-enum task_move
-task_rack_write(struct task *t)
+static enum task_move
+send_rack(struct task *t)
 {
     bool create = t->intent.target.uid.n == 0;
 
@@ -152,6 +152,53 @@ task_rack_write(struct task *t)
     t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
     render_rack(&t->request.body, &t->intent.rack);
     return TASK_SEND;
+}
+
+/* Puts the slots that stay as they are into the spec. */
+static enum task_move
+merge(struct task *t, const json_t *live)
+{
+    const struct target *target = &t->intent.target;
+    struct str version =
+        str_of(kube_json_text(live, "metadata.resourceVersion"));
+    struct buf spec = {0};
+    struct err err;
+    int merged;
+
+    if (!str_is(target->uid, kube_json_text(live, "metadata.uid")))
+        return task_end(t, OUTCOME_GONE, STR(""),
+                        "another object has the name now");
+    if (!str_eq(target->version, version))
+        return task_end(t, OUTCOME_STALE, version, "it has changed");
+    merged = render_kept(&spec, t->intent.rack.spec, live, &err);
+    if (merged > 0)
+        t->intent.rack.spec = arena_str(&t->arena, buf_str(&spec));
+    buf_fini(&spec);
+    return merged < 0 ? task_end(t, OUTCOME_INVALID, STR(""), err.text)
+                      : send_rack(t);
+}
+
+static enum task_move
+was_read(struct task *t, const struct kube_response *response)
+{
+    json_t *live;
+    enum task_move move;
+    struct err err;
+
+    if (!task_accepted(response))
+        return task_refused(t, response);
+    live = task_object(response, &err);
+    move = live == NULL ? task_fail(t, err.text) : merge(t, live);
+    json_decref(live);
+    return move;
+}
+
+enum task_move
+task_rack_write(struct task *t)
+{
+    if (t->intent.target.uid.n > 0 && render_keeps(t->intent.rack.spec))
+        return task_send(t, "GET", &plain_rack, was_read);
+    return send_rack(t);
 }
 
 static enum task_move

@@ -199,6 +199,25 @@ create(struct work *w, json_t *body)
     store(w, cluster_make(w->c, KIND_RACK, name.s), body);
 }
 
+/* As the projector does it: slots that stay as they are come from the live
+ * rack. */
+static void
+merge_kept(struct work *w)
+{
+    struct str name = arena_str(w->arena, w->intent.target.name);
+    const struct stored *o = cluster_get(w->c, KIND_RACK, name.s);
+    struct buf spec = {0};
+    json_t *live;
+
+    if (o == NULL || !render_keeps(w->intent.rack.spec))
+        return;
+    live = json_pack("{s:o}", "spec", stored_tree(o, PART_SPEC));
+    if (render_kept(&spec, w->intent.rack.spec, live, NULL) > 0)
+        w->intent.rack.spec = arena_str(w->arena, buf_str(&spec));
+    buf_fini(&spec);
+    json_decref(live);
+}
+
 static void
 update(struct work *w, json_t *body)
 {
@@ -284,6 +303,7 @@ apply_rack_write(struct work *w)
     struct object_rack rack;
     char *shape = NULL;
 
+    merge_kept(w);
     if (rack_text_read(&rack, w->intent.rack.spec, w->arena))
         shape = shape_of(&rack);
     if (shape == NULL || !cluster_knows_shape(w->c, shape) ||

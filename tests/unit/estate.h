@@ -750,6 +750,49 @@ read_spec(struct object *o)
     json_decref(spec);
 }
 
+/* The text of a standing rack's slot. */
+static UNUSED struct str
+slot_text(const struct object *rack, int64_t index)
+{
+    char head[64];
+    const char *at, *end;
+
+    snprintf(head, sizeof(head), "{\"index\":%d,\"", (int)index);
+    for (at = strstr(rack->spec.s, "\"nodes\":["); at != NULL;) {
+        at = strstr(at + 1, head);
+        end = at == NULL ? NULL : strstr(at, "]}");
+        if (end != NULL && (strncmp(at + strlen(head), "gpus", 4) == 0 ||
+                            strncmp(at + strlen(head), "nodeRef", 7) == 0))
+            return (struct str){at, (size_t)(end + 2 - at)};
+    }
+    fail_msg("%s has no slot %d", rack->meta.name.s, (int)index);
+    return STR("");
+}
+
+/* The spec with the slots that it only names taken from the rack (7.5). */
+static UNUSED struct str
+kept_spec(struct object *rack, struct str spec)
+{
+    struct buf out = {0};
+    const char *from = spec.s;
+
+    for (const char *at = from; (at = strstr(at, "{\"index\":")) != NULL;
+         at++) {
+        char *end;
+        long index = strtol(at + strlen("{\"index\":"), &end, 10);
+
+        if (*end != '}')
+            continue;
+        buf_add(&out, from, (size_t)(at - from));
+        buf_adds(&out, slot_text(rack, index));
+        from = end + 1;
+    }
+    buf_addz(&out, from);
+    spec = arena_str(&rack->arena, buf_str(&out));
+    buf_fini(&out);
+    return spec;
+}
+
 /* Sets what the intent says; texts are copied. */
 static UNUSED void
 write_intent(struct object *o, const struct intent_rack *i)
@@ -768,7 +811,7 @@ write_intent(struct object *o, const struct intent_rack *i)
     o->rack.annotations = copy.annotations;
     o->rack.finalizers = copy.finalizers;
     o->rack.owners = copy.owners;
-    o->spec = copy.spec;
+    o->spec = kept_spec(o, copy.spec);
     read_spec(o);
 }
 

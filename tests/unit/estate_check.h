@@ -187,6 +187,18 @@ names_binding(const struct object *node, const struct object *rack,
            strcmp(text + n - strlen(tail), tail) == 0;
 }
 
+/* Does the annotation name this rack, whatever the slot?  Somebody may have
+ * moved the rack since. */
+static UNUSED bool
+names_rack(struct str annotation, const struct object *rack)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "\"rack\":{\"name\":\"%s\",\"uid\":\"%s\"}",
+             rack->meta.name.s, rack->meta.uid.s);
+    return annotation.n > 0 && strstr(annotation.s, text) != NULL;
+}
+
 enum projected { PROJECTED_NOT, PROJECTED_EXACT, PROJECTED_BLOCKED };
 
 /* 4.1 step 6, 4.3. */
@@ -279,6 +291,15 @@ list_nodes(struct lists *l, const struct estate *e)
                                     .labels = n->meta.labels};
 }
 
+/* Is its name not that of the coordinate that its spec names? */
+static UNUSED bool
+is_misnamed(const struct estate *e, const struct object *rack)
+{
+    return rack->rack.index < 0 ||
+           rack_at(e, rack->rack.inventory, rack->rack.group.s,
+                   rack->rack.index) != rack;
+}
+
 static UNUSED void
 list_bindings(struct lists *l, const struct estate *e)
 {
@@ -299,6 +320,7 @@ list_bindings(struct lists *l, const struct estate *e)
                                            .group = r->group,
                                            .rack = r->index,
                                            .slot = r->slots[i].index,
+                                           .stray = is_misnamed(e, rack),
                                            .node = r->slots[i].node};
     }
 }
@@ -754,7 +776,7 @@ check_node(struct estate *e, const struct object *n)
             if (!same_ref(slot->node, ref_of(n)))
                 continue;
             state = projected(n, rack, slot);
-            named |= names_binding(n, rack, slot);
+            named |= names_rack(n->node.annotation, rack);
             if (v != NULL && is_active(e, v, rack->rack.group) &&
                 rack->rack.spec_ours && is_watched(n) && !n->meta.deleting &&
                 state == PROJECTED_NOT)

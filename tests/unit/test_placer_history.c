@@ -48,11 +48,12 @@ judge_released(struct estate *e, const struct object *rack,
     const struct object *n = api_get(e, KIND_NODE, slot->node.name.s);
 
     if (slot->node.name.n > 0 && n != NULL && same_ref(ref_of(n), slot->node) &&
-        names_binding(n, rack, slot))
+        names_rack(n->node.annotation, rack))
         estate_fail(e, "slot %d of %s is cleared, and %s carries it",
                     (int)slot->index, rack->meta.name.s, n->meta.name.s);
 }
 
+/* A slot of which only the index is sent is kept as it stands. */
 static bool
 still_binds(json_t *nodes, const struct object_slot *slot)
 {
@@ -64,7 +65,9 @@ still_binds(json_t *nodes, const struct object_slot *slot)
         json_t *ref = json_object_get(node, "nodeRef");
 
         if (json_integer_value(json_object_get(node, "index")) == slot->index)
-            return ref != NULL && str_eq(json_str(ref, "uid"), slot->node.uid);
+            return json_object_size(node) == 1 ||
+                   (ref != NULL &&
+                    str_eq(json_str(ref, "uid"), slot->node.uid));
     }
     return false;
 }
@@ -142,11 +145,9 @@ judge_apply(struct estate *e, const struct order *o)
     while ((rack = map_next(&e->objects[KIND_RACK], &pos)) != NULL)
         for (size_t i = 0; i < rack->rack.slot_count; i++) {
             const struct object_slot *slot = &rack->rack.slots[i];
-            struct object wanted = {.kind = KIND_NODE};
 
-            wanted.node.annotation = o->node.annotation;
             if (same_ref(slot->node, ref_of(n)) &&
-                names_binding(&wanted, rack, slot))
+                names_rack(o->node.annotation, rack))
                 return;
         }
     estate_fail(e, "%s gets a projection that no slot binds: %s",
@@ -302,7 +303,7 @@ do_put_profile(struct estate *e)
 {
     const char *name = profile_names[below(e, PROFILES)];
     const struct object *p = api_get(e, KIND_PROFILE, name);
-    struct declared_profile d = {1 + below(e, 3), 1, one_in(e, 6)};
+    struct declared_profile d = {1 + below(e, 3), 1, one_in(e, 10)};
 
     if (p != NULL && one_in(e, 4)) {
         estate_note(e, "delete profile %s", name);
@@ -398,6 +399,29 @@ do_take_rack(struct estate *e)
     api_store(e, rack);
 }
 
+/* Somebody who may write as us moves a rack to another coordinate. */
+static void
+do_move_rack(struct estate *e)
+{
+    struct object *rack = any_object(e, KIND_RACK);
+    struct buf spec = {0};
+    const char *at;
+
+    if (rack == NULL || !one_in(e, 3) || rack->spec.n < 10)
+        return;
+    estate_note(e, "rack %s is moved", rack->meta.name.s);
+    rack = api_edit(rack);
+    at = strstr(rack->spec.s, "\"rackIndex\":") + strlen("\"rackIndex\":");
+    buf_add(&spec, rack->spec.s, (size_t)(at - rack->spec.s));
+    buf_printf(&spec, "%d", below(e, 3));
+    buf_addz(&spec, strchr(at, ','));
+    rack->spec = arena_str(&rack->arena, buf_str(&spec));
+    buf_fini(&spec);
+    read_spec(rack);
+    rack->meta.generation++;
+    api_store(e, rack);
+}
+
 /* A rack of nobody under a name that is to be ours. */
 static void
 do_squat(struct estate *e)
@@ -423,13 +447,14 @@ static void
 act(struct estate *e)
 {
     static void (*const acts[])(struct estate * e) = {
-        do_create_node,      do_create_node,   do_create_node,
-        do_label_node,       do_label_node,    do_toggle_node,
-        do_toggle_node,      do_end_node,      do_end_node,
-        do_rival_on_node,    do_damage_node,   do_put_profile,
-        do_put_inventory,    do_put_inventory, do_put_inventory,
-        do_delete_inventory, do_delete_rack,   do_edit_rack,
-        do_edit_rack,        do_take_rack,     do_squat,
+        do_create_node,   do_create_node,   do_create_node,
+        do_label_node,    do_label_node,    do_toggle_node,
+        do_toggle_node,   do_end_node,      do_end_node,
+        do_rival_on_node, do_damage_node,   do_put_profile,
+        do_put_profile,   do_put_profile,   do_put_inventory,
+        do_put_inventory, do_put_inventory, do_delete_inventory,
+        do_delete_rack,   do_edit_rack,     do_edit_rack,
+        do_take_rack,     do_squat,         do_move_rack,
     };
 
     acts[below(e, nitems(acts))](e);
@@ -723,9 +748,9 @@ run(uint64_t state, bool faults)
     e.judge = judge;
     e.strict = !faults;
     steps = below(&e, STEPS);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 6; i++)
         do_create_node(&e);
-    put_profile(&e, "p0", (struct declared_profile){1 + below(&e, 2), 1, 0});
+    put_profile(&e, "p0", (struct declared_profile){1 + below(&e, 3), 1, 0});
     do_put_inventory(&e);
     if (one_in(&e, 2))
         estate_calm(&e);

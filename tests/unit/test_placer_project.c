@@ -199,13 +199,14 @@ test_P05_other_values(void **state)
     }
 }
 
-/* 4.4 step 4: of this very binding, whatever the profile and the spelling. */
+/* 4.4 step 4: of this rack and Node, whatever the slot, the profile and the
+ * spelling. */
 static void
-test_4_4_names(void **state)
+test_4_4_carries(void **state)
 {
     static const struct {
         const char *annotation;
-        bool names;
+        bool carries;
     } cases[] = {
         {ANNOTATION("0123"), true},
         {ANNOTATION("4567"), true},
@@ -215,17 +216,28 @@ test_4_4_names(void **state)
         {"x", false},
     };
     struct object_rack rack = make_rack();
-    struct arena arena = {0};
-    struct projection p = project_wanted(&rack, &slot, &arena);
 
     (void)state;
     for (size_t i = 0; i < nitems(cases); i++) {
         struct node n;
 
         set_node(&n, NULL, NULL, cases[i].annotation);
-        assert_int_equal(project_names(&n.o, &p), cases[i].names);
+        n.o.meta.uid = slot.node.uid;
+        assert_int_equal(project_carries(&n.o, &rack), cases[i].carries);
     }
-    arena_fini(&arena);
+    rack.index++;
+    {
+        struct node n;
+
+        set_node(&n, NULL, NULL, ANNOTATION("0123"));
+        n.o.meta.uid = slot.node.uid;
+        assert_true(project_carries(&n.o, &rack));
+        n.o.meta.uid = STR("another");
+        assert_false(project_carries(&n.o, &rack));
+        n.o.meta.uid = slot.node.uid;
+        rack.meta.uid = STR("another");
+        assert_false(project_carries(&n.o, &rack));
+    }
 }
 
 /* A rack that says nonsense wants nothing on its Nodes that could match. */
@@ -242,7 +254,7 @@ test_rack_without_uid(void **state)
     p = project_wanted(&rack, &slot, &arena);
     assert_int_equal(p.annotation.n, 0);
     set_node(&n, "true", CLIQUE, ANNOTATION("0123"));
-    assert_false(project_names(&n.o, &p));
+    assert_false(project_carries(&n.o, &rack));
     arena_fini(&arena);
 }
 
@@ -257,7 +269,7 @@ main(void)
         cmocka_unit_test(test_4_1_older_revision),
         cmocka_unit_test(test_P04_foreign_owner),
         cmocka_unit_test(test_P05_other_values),
-        cmocka_unit_test(test_4_4_names),
+        cmocka_unit_test(test_4_4_carries),
         cmocka_unit_test(test_rack_without_uid),
     };
 
