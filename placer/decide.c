@@ -317,7 +317,7 @@ tell_releases(const struct placer *p, const struct world_rack *have,
 
         if (!bound->bindings[i].released || slot == NULL ||
             !str_eq(slot->node.uid, b->node.uid) ||
-            (b->slot < room && nodes[b->slot].name.n > 0))
+            (b->slot >= 0 && b->slot < room && nodes[b->slot].name.n > 0))
             continue;
         log_info("node released", F_STR("rack", name),
                  F_INT("nodeIndex", b->slot), F_STR("node", b->node.name.s),

@@ -297,8 +297,9 @@ struct sim_rack {
     const char *const *more; /* instead of nodes, one for each slot */
     const char *owner;       /* name of another inventory that controls it */
     bool deleting;
-    bool bare;          /* without labels and annotations */
-    const char *digest; /* of its spec; NULL: some other */
+    bool bare;            /* without labels and annotations */
+    const char *digest;   /* of its spec; NULL: some other */
+    const char *revision; /* of its profile; NULL: some other */
 };
 
 /* Its name, which lives as long as the simulation. */
@@ -358,7 +359,7 @@ sim_rack(struct sim *s, const struct sim_rack *r)
         .inventory = inventory,
         .profile = {STR("p"), STR("profile-uid")},
         .profile_generation = 1,
-        .revision = STR("r"),
+        .revision = r->revision == NULL ? STR("r") : str_of(r->revision),
         .group = str_of(r->group),
         .index = r->index,
         .fabric = str_of(fabric),

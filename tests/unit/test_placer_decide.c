@@ -245,10 +245,9 @@ test_7_5_released_slots_wait_for_their_cleanup(void **state)
 static void
 test_7_5_slots_of_a_shrunken_profile(void **state)
 {
-    const struct sim_rack standing = {.inventory = "lab",
-                                      .group = "a",
-                                      .slots = 3,
-                                      .nodes = {"n1", NULL, "n2"}};
+    struct sim_rack standing = {
+        .inventory = "lab", .group = "a", .slots = 2, .nodes = {"n1", "n2"}};
+    struct sim_said apply = {.name = (char[]){"n2"}};
     struct sim s;
     const char *rack;
     json_t *spec;
@@ -259,19 +258,72 @@ test_7_5_slots_of_a_shrunken_profile(void **state)
     declare(&s, 1, false, "[" GROUP("a", 1) "]");
     sim_node(&s, &(struct sim_node){.name = "n1"});
     rack = sim_rack(&s, &standing);
-    project(&s, "n2", rack, 2);
+    project(&s, "n2", rack, 1);
     sim_synced(&s);
-    assert_int_equal(sim_said(&s, MSG_NODE_APPLY, "n2"), 1);
-    /* Either nothing is written yet, or what is has that slot. */
-    if (sim_said(&s, MSG_RACK_WRITE, rack) > 0) {
-        spec = written_spec(&s, rack);
-        assert_int_equal(json_int(json_at(spec, "nodes.1"), "index"), 2);
-        json_decref(spec);
-        echo(&s, rack, standing);
-    }
-    clean(&s, "n2");
+    apply.id = sim_last(&s, MSG_NODE_APPLY, "n2")->id;
+    /* All else is written at once; of that slot only its index. */
+    spec = written_spec(&s, rack);
+    assert_int_equal(json_int(json_at(spec, "nodes.1"), "index"), 1);
+    assert_int_equal(json_object_size(json_at(spec, "nodes.1")), 1);
+    json_decref(spec);
+    /* Once. */
+    standing.revision = world_profile(&s.p.world, "p")->spec.revision;
+    echo(&s, rack, standing);
+    assert_int_equal(sim_said(&s, MSG_RACK_WRITE, rack), 0);
+    sim_result(&s, &apply, ACTION_NODE, OUTCOME_DONE);
+    sim_node(&s, &(struct sim_node){.name = "n2"});
+    sim_batch(&s);
     assert_written(&s, rack, "n1");
     sim_fini(&s);
+}
+
+static void
+count_warning(void *arg, enum log_level level, const char *msg,
+              const struct log_field *fields)
+{
+    (void)level;
+    (void)fields;
+    *(int *)arg += strcmp(msg, "metadata conflict blocks projection") == 0;
+}
+
+/* 4.3: what is in the way is said once, and again when it changes. */
+static void
+test_4_3_a_conflict_is_told_once(void **state)
+{
+    struct sim_rack standing = {
+        .inventory = "lab", .group = "a", .slots = 1, .nodes = {"n1"}};
+    struct sim_node taken = {
+        .name = "n1", .assignment = "{}", .clique = "mine"};
+    char digest[RACK_DIGEST];
+    int told = 0;
+    struct sim s;
+
+    (void)state;
+    log_hand_to(count_warning, &told);
+    sim_init(&s);
+    sim_profile(&s, "p", 1, 1);
+    declare(&s, 1, false, "[" GROUP("a", 1) "]");
+    sim_node(&s, &(struct sim_node){.name = "n1"});
+    sim_rack(&s, &standing);
+    sim_synced(&s);
+    sim_digest(&s, "lab", "a", 0, digest);
+    standing.digest = digest;
+    for (int i = 0; i < 3; i++) {
+        sim_node(&s, &taken);
+        sim_rack(&s, &standing);
+        sim_batch(&s);
+        assert_int_equal(told, 1);
+    }
+    taken.clique = "others";
+    sim_node(&s, &(struct sim_node){.name = "n1"});
+    sim_batch(&s);
+    sim_result(&s, sim_last(&s, MSG_NODE_APPLY, "n1"), ACTION_NODE,
+               OUTCOME_CONFLICT);
+    sim_node(&s, &taken);
+    sim_batch(&s);
+    assert_int_equal(told, 2);
+    sim_fini(&s);
+    log_hand_to(NULL, NULL);
 }
 
 /* An edit of the profile with the same dimensions moves nothing. */
@@ -542,6 +594,7 @@ main(void)
         cmocka_unit_test(test_7_5_no_write_without_a_difference),
         cmocka_unit_test(test_7_5_released_slots_wait_for_their_cleanup),
         cmocka_unit_test(test_7_5_slots_of_a_shrunken_profile),
+        cmocka_unit_test(test_4_3_a_conflict_is_told_once),
         cmocka_unit_test(test_7_5_profile_edit_keeps_bindings),
         cmocka_unit_test(test_7_5_racks_of_others),
         cmocka_unit_test(test_7_6_which_racks_are_retired),
