@@ -56,17 +56,21 @@ add_reason(const struct informer *in, unsigned kind, struct buf *line)
     const char *reason = source_reason(in->sources[kind]);
     struct err listing;
 
-    if (reason[0] == '\0') {
+    if (reason[0] == '\0' && !store_complete(in->store, kind)) {
         err_set(&listing, "%s: listing", resource_of(kind)->plural);
         reason = listing.text;
     }
+    if (reason[0] == '\0')
+        return;
     if (line->len > 0 &&
         memmem(buf_bytes(line), line->len, reason, strlen(reason)) != NULL)
         return;
     buf_printf(line, "%s%s", line->len > 0 ? "; " : "", reason);
 }
 
-/* Whether everything wanted is there, and what is waited for. */
+/* Whether everything wanted is there, and what is waited for.  A cache that was
+ * complete once counts as synchronised (mokka-control 2.5), also while its
+ * watch fails; that is said beside it. */
 static bool
 judge(const struct informer *in, char **reason)
 {
@@ -76,9 +80,9 @@ judge(const struct informer *in, char **reason)
     if (!ok)
         buf_addz(&line, "no placer has subscribed yet");
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        if (!is_wanted(in, kind) || store_complete(in->store, kind))
+        if (!is_wanted(in, kind))
             continue;
-        ok = false;
+        ok = ok && store_complete(in->store, kind);
         add_reason(in, kind, &line);
     }
     *reason = buf_take(&line);
