@@ -31,6 +31,11 @@ Paths:
   /junk               something that is not HTTP
   /reset              reads the request, then resets the connection
   /gzip               an answer that is compressed without being asked for
+  /open?n=N           N bytes without a length, then the end; ?rude=1: the end
+                      of TCP without that of TLS
+  /apis/authorization.k8s.io/v1/selfsubjectaccessreviews
+                      whether a verb is allowed: not if FOLDER/denied has a
+                      line "VERB RESOURCE", see review()
 """
 
 import gzip
@@ -227,6 +232,44 @@ def do_reset(conn, request, served):
 
 def do_gzip(conn, request, served):
     answer(conn, 200, gzip.compress(b"{}"), ["Content-Encoding: gzip"])
+    return True
+
+
+def do_open(conn, request, served):
+    conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                 b"Connection: close\r\n\r\n" + b"o" * request.number("n", 10))
+    if "rude" not in request.query and hasattr(conn, "unwrap"):
+        conn.unwrap()
+    return False
+
+
+def review(body):
+    """The verb and the resource that a question is about, as one line:
+    "update sgpuracks.mokka.nvidia.com/status in NAMESPACE named NAME"."""
+    asked = json.loads(body)["spec"]["resourceAttributes"]
+    text = asked["verb"] + " " + asked["resource"]
+    for key, form in (("group", ".{}"), ("subresource", "/{}"),
+                      ("namespace", " in {}"), ("name", " named {}")):
+        text += form.format(asked[key]) if key in asked else ""
+    return text
+
+
+def do_apis(conn, request, served):
+    """FOLDER/denied may also hold one number: the status to answer with."""
+    try:
+        with open(f"{sys.argv[1]}/denied") as lines:
+            denied = lines.read().splitlines()
+    except FileNotFoundError:
+        denied = []
+    if denied and denied[0].isdigit():
+        answer(conn, int(denied[0]), b"{}")
+        return True
+    asked = review(request.body)
+    with open(f"{sys.argv[1]}/asked", "a") as out:
+        out.write(asked + "\n")
+    answer(conn, 201, json.dumps({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "status": {"allowed": asked not in denied}}).encode())
     return True
 
 
