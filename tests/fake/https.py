@@ -30,9 +30,8 @@ Paths:
   /last               an answer with Connection: close
   /junk               something that is not HTTP
   /reset              reads the request, then resets the connection
-  /gzip               an answer that is compressed without being asked for
-  /open?n=N           N bytes without a length, then the end; ?rude=1: the end
-                      of TCP without that of TLS
+  /gzip?n=N           N bytes, compressed without being asked for; ?as=X: said
+                      to be in encoding X
   /apis/authorization.k8s.io/v1/selfsubjectaccessreviews
                       whether a verb is allowed: not if FOLDER/denied has a
                       line "VERB RESOURCE", see review()
@@ -231,16 +230,10 @@ def do_reset(conn, request, served):
 
 
 def do_gzip(conn, request, served):
-    answer(conn, 200, gzip.compress(b"{}"), ["Content-Encoding: gzip"])
+    data = gzip.compress(b"z" * request.number("n", 2))
+    answer(conn, 200, data,
+           ["Content-Encoding: " + request.query.get("as", "gzip")])
     return True
-
-
-def do_open(conn, request, served):
-    conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                 b"Connection: close\r\n\r\n" + b"o" * request.number("n", 10))
-    if "rude" not in request.query and hasattr(conn, "unwrap"):
-        conn.unwrap()
-    return False
 
 
 def review(body):

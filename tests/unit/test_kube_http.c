@@ -299,8 +299,16 @@ test_A23_compressed_without_being_asked(void **state)
     (void)state;
     fixture_init(&fx, "good");
     fixture_start(&fx);
-    GET(&fx, &seen, .path = "/gzip");
-    assert_failed(&seen, "https://localhost:", "compressed (gzip)");
+    GET(&fx, &seen, .path = "/gzip?n=5");
+    assert_int_equal(seen.response.status, 200);
+    assert_true(str_is(buf_str(&seen.body), "zzzzz"));
+    seen_fini(&seen);
+    /* Small on the way, large in the end: the cap is of what it becomes. */
+    GET(&fx, &seen, .path = "/gzip?n=9000000");
+    assert_failed(&seen, "https://localhost:", "larger than");
+    seen_fini(&seen);
+    GET(&fx, &seen, .path = "/gzip?as=unheard-of");
+    assert_failed(&seen, "https://localhost:", "cannot be undone");
     seen_fini(&seen);
     fixture_fini(&fx);
 }
