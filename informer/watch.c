@@ -215,11 +215,22 @@ on_opened(struct step *s)
 
 /* --- streaming lists --- */
 
+/* As long as objects come it may become complete, within reason. */
+static void
+wait_filling(struct step *s)
+{
+    int64_t left = s->w->opened_at + FILLING_LIMIT - s->event->now;
+
+    if (left > FILLING_SILENCE)
+        left = FILLING_SILENCE;
+    wait_then(s, WATCH_FILLING, left > 0 ? left : 0);
+}
+
 static void
 on_filling(struct step *s)
 {
     on_opened(s);
-    wait_then(s, WATCH_FILLING, FILLING_SILENCE);
+    wait_filling(s);
 }
 
 /* Objects of the list have versions in no order: none is where it stands. */
@@ -227,6 +238,7 @@ static void
 on_part(struct step *s)
 {
     s->w->heard = true;
+    wait_filling(s);
 }
 
 /* The server is well, it only does not offer this: pages, at once. */
@@ -249,20 +261,6 @@ on_filled(struct step *s)
     w->breaks = 0;
     w->state = WATCH_WATCHING;
     s->todo.actions |= WATCH_DO_END;
-}
-
-/* As long as something comes, within reason, it may become complete. */
-static void
-on_filling_timer(struct step *s)
-{
-    struct watch *w = s->w;
-
-    if (!w->heard || s->event->now - w->opened_at >= FILLING_LIMIT) {
-        use_pages(s);
-        return;
-    }
-    w->heard = false;
-    wait_then(s, WATCH_FILLING, FILLING_SILENCE);
 }
 
 /* Once is an accident. */
@@ -444,7 +442,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
             [WATCH_BUSY] = list_later,
             [WATCH_CUT] = on_filling_broken,
             [WATCH_GARBLED] = use_pages,
-            [WATCH_TIMER] = on_filling_timer,
+            [WATCH_TIMER] = use_pages,
         },
     [WATCH_TO_LIST] =
         {
