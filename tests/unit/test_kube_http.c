@@ -1059,7 +1059,7 @@ test_B04_refusals_bring_a_new_connection(void **state)
 
 /* A client with a stream open and nothing to do uses no CPU. */
 static void
-test_I08_idle_streams_cost_nothing(void **state)
+test_I01_I08_idle_streams_cost_nothing(void **state)
 {
     struct rusage before, after;
     struct seen seen[3] = {0};
@@ -1195,7 +1195,7 @@ main(void)
         cmocka_unit_test(test_not_an_api_server),
         cmocka_unit_test(test_C10_no_proxy_from_the_environment),
         cmocka_unit_test(test_B04_refusals_bring_a_new_connection),
-        cmocka_unit_test(test_I08_idle_streams_cost_nothing),
+        cmocka_unit_test(test_I01_I08_idle_streams_cost_nothing),
         cmocka_unit_test(test_server_must_be_a_url),
         cmocka_unit_test(test_server_with_a_path),
     };
