@@ -15,7 +15,7 @@ import api  # noqa: E402
 
 NODES = 1000
 RACKS = 100
-WARM = 60000  # events before the first measurement
+WARM = 300000  # events until buffers and the heap have their size
 GROWTH = 0.02
 
 
