@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/kube/access.h"
 #include "common/kube/config.h"
 #include "common/kube/http.h"
 #include "common/log.h"
@@ -28,6 +29,9 @@ struct informer {
     struct worker *worker; /* NULL until all below is there */
     struct kube_config config;
     struct kube_client *client;
+    struct kube_right rights[KIND_COUNT];
+    struct kube_access *access;
+    struct err missing; /* what we are not allowed; empty: nothing */
     struct store *store;
     struct source *sources[KIND_COUNT];
     struct feed *feed;
@@ -56,17 +60,21 @@ add_reason(const struct informer *in, unsigned kind, struct buf *line)
     const char *reason = source_reason(in->sources[kind]);
     struct err listing;
 
-    if (reason[0] == '\0') {
+    if (reason[0] == '\0' && !store_complete(in->store, kind)) {
         err_set(&listing, "%s: listing", resource_of(kind)->plural);
         reason = listing.text;
     }
+    if (reason[0] == '\0')
+        return;
     if (line->len > 0 &&
         memmem(buf_bytes(line), line->len, reason, strlen(reason)) != NULL)
         return;
     buf_printf(line, "%s%s", line->len > 0 ? "; " : "", reason);
 }
 
-/* Whether everything wanted is there, and what is waited for. */
+/* Whether everything wanted is there, and what is waited for.  A cache that was
+ * complete once counts as synchronised (mokka-control 2.5), also while its
+ * watch fails; that is said beside it. */
 static bool
 judge(const struct informer *in, char **reason)
 {
@@ -76,11 +84,13 @@ judge(const struct informer *in, char **reason)
     if (!ok)
         buf_addz(&line, "no placer has subscribed yet");
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        if (!is_wanted(in, kind) || store_complete(in->store, kind))
+        if (!is_wanted(in, kind))
             continue;
-        ok = false;
+        ok = ok && store_complete(in->store, kind);
         add_reason(in, kind, &line);
     }
+    if (in->missing.text[0] != '\0')
+        buf_printf(&line, "%s%s", line.len > 0 ? "; " : "", in->missing.text);
     *reason = buf_take(&line);
     return ok;
 }
@@ -201,6 +211,32 @@ link_send(void *arg, uint16_t type, struct str body)
     chan_send(in->reader, type, 0, body);
 }
 
+/* --- what we are allowed --- */
+
+static void
+on_access(void *arg, const char *missing)
+{
+    struct informer *in = arg;
+
+    err_set(&in->missing, "%s", missing);
+    on_changed(in);
+}
+
+/* Lists in pages need the one, all else the other. */
+static int
+ask_access(struct informer *in, struct event_base *base, struct err *err)
+{
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        in->rights[kind] = (struct kube_right){
+            .verbs = "list watch",
+            .group = resource_of(kind)->group,
+            .resource = resource_of(kind)->plural,
+        };
+    in->access = kube_access_new(base, &in->config, in->rights, KIND_COUNT,
+                                 on_access, in, err);
+    return in->access == NULL ? -1 : 0;
+}
+
 /* --- messages and links --- */
 
 /* Watches what is wanted, and nothing else. */
@@ -284,7 +320,8 @@ configure(void *state, struct worker *w, struct err *err)
     if (kube_config_load(&in->config, worker_option(w, "kubeconfig"), err) != 0)
         return -1;
     in->client = kube_client_new(base, &in->config, err);
-    if (in->client == NULL) {
+    if (in->client == NULL || ask_access(in, base, err) != 0) {
+        kube_client_free(in->client);
         kube_config_fini(&in->config);
         return -1;
     }
@@ -322,6 +359,7 @@ fini(void *state)
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
         source_free(in->sources[kind]);
     kube_client_free(in->client);
+    kube_access_free(in->access);
     kube_config_fini(&in->config);
     feed_free(in->feed);
     store_free(in->store);

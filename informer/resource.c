@@ -93,7 +93,12 @@ resource_watch_path(const struct resource_row *r, const struct watch_todo *todo)
     add_base(&path, r);
     kube_path_query(&path, "watch", "true");
     kube_path_query(&path, "allowWatchBookmarks", "true");
-    kube_path_query(&path, "resourceVersion", todo->version);
+    if ((todo->actions & WATCH_DO_STREAM) != 0) {
+        kube_path_query(&path, "sendInitialEvents", "true");
+        kube_path_query(&path, "resourceVersionMatch", "NotOlderThan");
+    }
+    if (todo->version != NULL)
+        kube_path_query(&path, "resourceVersion", todo->version);
     kube_path_query_int(&path, "timeoutSeconds", todo->seconds);
     return buf_take(&path);
 }

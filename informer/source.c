@@ -73,6 +73,14 @@ log_expired(const struct source *s, const struct err *line)
              F_STR("reason", line->text));
 }
 
+/* No trouble either: pages do as well. */
+static void
+log_pages(const struct source *s, const struct err *line)
+{
+    log_info("no streaming list is offered, listing in pages",
+             F_STR("resource", s->r->plural), F_STR("reason", line->text));
+}
+
 /* --- the answers --- */
 
 static void
@@ -132,9 +140,31 @@ on_watch_head(void *arg, const struct kube_response *response, struct err *err)
     if (check_type(s, response, err) != 0)
         return -1;
     s->counts.watches++;
-    set_well(s);
     step(s, (struct watch_event){.type = WATCH_OPENED});
+    if (watch_state(s->watch) == WATCH_WATCHING)
+        set_well(s);
     return 0;
+}
+
+static bool
+is_streaming_list(const struct source *s)
+{
+    enum watch_state state = watch_state(s->watch);
+
+    return state == WATCH_ASKING || state == WATCH_FILLING;
+}
+
+/* Says what stands in the way, in the way that fits what follows from it. */
+static void
+tell_trouble(struct source *s, enum watch_event_type type,
+             const struct err *line)
+{
+    if (type == WATCH_EXPIRED)
+        log_expired(s, line);
+    else if (type == WATCH_GARBLED && is_streaming_list(s))
+        log_pages(s, line);
+    else
+        set_waiting(s, line);
 }
 
 /* What became of a request that ended without what it was to bring. */
@@ -154,10 +184,7 @@ fail(struct source *s, const char *verb, const struct kube_response *response)
     }
     answer_explain(s->r, verb, response, &line);
     kube_status_fini(&status);
-    if (event.type == WATCH_EXPIRED)
-        log_expired(s, &line);
-    else
-        set_waiting(s, &line);
+    tell_trouble(s, event.type, &line);
     step(s, event);
 }
 
@@ -208,10 +235,7 @@ read_error(struct source *s, const struct kube_status *status)
     struct err line;
 
     answer_explain_event(s->r, status, &line);
-    if (event.type == WATCH_EXPIRED)
-        log_expired(s, &line);
-    else
-        set_waiting(s, &line);
+    tell_trouble(s, event.type, &line);
     return event;
 }
 
@@ -219,8 +243,9 @@ static void
 take_event(struct source *s, const struct stream_event *event)
 {
     if (event->type == KUBE_BOOKMARK) {
-        step(s, (struct watch_event){.type = WATCH_BOOKMARK,
-                                     .version = event->version});
+        step(s, (struct watch_event){
+                    .type = event->initial_end ? WATCH_FILLED : WATCH_BOOKMARK,
+                    .version = event->version});
         return;
     }
     s->counts.events++;
@@ -230,6 +255,24 @@ take_event(struct source *s, const struct stream_event *event)
         intake_put(&s->intake, &event->object);
     step(s,
          (struct watch_event){.type = WATCH_CHANGE, .version = event->version});
+}
+
+/* The end of a streaming list says where that stands, or it is of no use. */
+static bool
+is_usable(const struct stream_event *event, struct err *err)
+{
+    if (!event->initial_end || event->version.n > 0)
+        return true;
+    err_set(err, "the end of the list has no resourceVersion");
+    return false;
+}
+
+static struct watch_event
+garbled(struct source *s, struct err *err)
+{
+    err_prefix(err, "%s", s->r->plural);
+    tell_trouble(s, WATCH_GARBLED, err);
+    return (struct watch_event){.type = WATCH_GARBLED};
 }
 
 /* Takes every whole event.  Returns the one that ends the watch, or one that
@@ -242,11 +285,9 @@ drain(struct source *s)
     struct err err;
 
     while ((found = stream_next(s->stream, &event, &err)) != STREAM_MORE) {
-        if (found == STREAM_BROKEN) {
-            err_prefix(&err, "%s", s->r->plural);
-            set_waiting(s, &err);
-            return (struct watch_event){.type = WATCH_GARBLED};
-        }
+        if (found == STREAM_BROKEN ||
+            (found == STREAM_EVENT && !is_usable(&event, &err)))
+            return garbled(s, &err);
         if (found == STREAM_BAD)
             intake_bad(&s->intake, &err);
         else if (event.type == KUBE_ERROR)
@@ -288,6 +329,10 @@ on_watch_done(void *arg, const struct kube_response *response)
         set_waiting(s, &line);
         step(s, (struct watch_event){.type = WATCH_CUT});
     } else {
+        if (is_streaming_list(s)) {
+            err_set(&line, "%s: the streaming list broke off", s->r->plural);
+            set_waiting(s, &line);
+        }
         step(s, (struct watch_event){.type = WATCH_ENDED});
     }
 }
@@ -403,7 +448,7 @@ step(struct source *s, struct watch_event event)
     }
     if ((todo.actions & WATCH_DO_LIST) != 0)
         ask_list(s, &todo);
-    if ((todo.actions & WATCH_DO_WATCH) != 0)
+    if ((todo.actions & (WATCH_DO_WATCH | WATCH_DO_STREAM)) != 0)
         ask_watch(s, &todo);
     if ((todo.actions & WATCH_DO_WAIT) != 0)
         set_timer(s, todo.wait);
@@ -414,15 +459,20 @@ static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct source *s = arg;
+    enum watch_state before = watch_state(s->watch);
     struct err line;
 
     (void)fd;
     (void)what;
-    if (watch_state(s->watch) == WATCH_OPENING) {
+    if (before == WATCH_OPENING || before == WATCH_ASKING) {
         err_set(&line, "%s: the watch does not open", s->r->plural);
         set_waiting(s, &line);
     }
     step(s, (struct watch_event){.type = WATCH_TIMER});
+    if (before == WATCH_FILLING && watch_is_paged(s->watch)) {
+        err_set(&line, "the server never says that it is complete");
+        log_pages(s, &line);
+    }
 }
 
 /* --- life --- */

@@ -17,7 +17,7 @@ struct kube_client;
 struct source;
 
 struct source_counts {
-    int64_t lists;   /* begun; pages do not count */
+    int64_t lists;   /* begun, those refused too; pages do not count */
     int64_t watches; /* opened */
     int64_t events;  /* objects that came on watches */
     int64_t bad;     /* objects and events left out */

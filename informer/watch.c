@@ -21,6 +21,14 @@
 /* A header that does not come within this time never will. */
 #define OPENING_LIMIT (30 * CLOCK_SECOND)
 
+/* A streaming list that brings nothing for so long, or is not complete after so
+ * long, never will be. */
+#define FILLING_SILENCE (10 * CLOCK_SECOND)
+#define FILLING_LIMIT (120 * CLOCK_SECOND)
+
+/* Streaming lists that break off in a row before pages are tried instead. */
+#define BREAKS 2
+
 /* Up to so long before a watch that ended well is opened again. */
 #define REOPEN_JITTER (500 * CLOCK_MS)
 
@@ -29,10 +37,12 @@
 
 struct watch {
     enum watch_state state;
-    char *version;  /* newest seen */
-    char *snapshot; /* of the list under way, from its first page */
-    char *more;     /* its next page */
-    bool whole;     /* the next list is to be in one piece */
+    char *version;   /* newest seen */
+    char *snapshot;  /* of the list under way, from its first page */
+    char *more;      /* its next page */
+    bool whole;      /* the next list is to be in one piece */
+    bool paged;      /* lists come in pages: streaming ones are not offered */
+    unsigned breaks; /* streaming lists that broke off in a row */
     unsigned failures;
     bool open;         /* a watch is, since: */
     int64_t opened_at; /* clock_now() */
@@ -129,17 +139,24 @@ ask_page(struct step *s)
 }
 
 static void
-ask_watch(struct step *s)
+ask_watch(struct step *s, enum watch_action how, enum watch_state next)
 {
-    s->todo.actions |= WATCH_DO_WATCH;
+    s->todo.actions |= how;
     s->todo.seconds = WATCH_SECONDS + s->event->dice % (WATCH_SECONDS + 1);
-    wait_then(s, WATCH_OPENING, OPENING_LIMIT);
+    wait_then(s, next, OPENING_LIMIT);
 }
 
 static void
-on_start(struct step *s)
+ask_list(struct step *s)
 {
-    ask_page(s);
+    const struct watch *w = s->w;
+
+    if (w->paged || w->whole || w->more != NULL) {
+        ask_page(s);
+        return;
+    }
+    s->todo.actions |= WATCH_DO_BEGIN;
+    ask_watch(s, WATCH_DO_STREAM, WATCH_ASKING);
 }
 
 static void
@@ -184,7 +201,7 @@ on_listed(struct step *s)
     forget(&w->more);
     w->whole = false;
     s->todo.actions |= WATCH_DO_END;
-    ask_watch(s);
+    ask_watch(s, WATCH_DO_WATCH, WATCH_OPENING);
 }
 
 static void
@@ -195,6 +212,70 @@ on_opened(struct step *s)
     s->w->opened_at = s->event->now;
     s->w->heard = false;
 }
+
+/* --- streaming lists --- */
+
+/* As long as objects come it may become complete, within reason. */
+static void
+wait_filling(struct step *s)
+{
+    int64_t left = s->w->opened_at + FILLING_LIMIT - s->event->now;
+
+    if (left > FILLING_SILENCE)
+        left = FILLING_SILENCE;
+    wait_then(s, WATCH_FILLING, left > 0 ? left : 0);
+}
+
+static void
+on_filling(struct step *s)
+{
+    on_opened(s);
+    wait_filling(s);
+}
+
+/* Objects of the list have versions in no order: none is where it stands. */
+static void
+on_part(struct step *s)
+{
+    s->w->heard = true;
+    wait_filling(s);
+}
+
+/* The server is well, it only does not offer this: pages, at once. */
+static void
+use_pages(struct step *s)
+{
+    s->w->paged = true;
+    close_watch(s);
+    ask_page(s);
+}
+
+static void
+on_filled(struct step *s)
+{
+    struct watch *w = s->w;
+
+    set_text(&w->version, s->event->version);
+    w->heard = true;
+    w->expired = false;
+    w->breaks = 0;
+    w->state = WATCH_WATCHING;
+    s->todo.actions |= WATCH_DO_END;
+}
+
+/* Once is an accident. */
+static void
+on_filling_broken(struct step *s)
+{
+    struct watch *w = s->w;
+
+    w->breaks++;
+    if (w->breaks >= BREAKS)
+        w->paged = true;
+    fail(s, WATCH_TO_LIST);
+}
+
+/* --- the watch --- */
 
 static void
 on_news(struct step *s)
@@ -277,19 +358,19 @@ on_list_expired(struct step *s)
 static void
 on_timer_list(struct step *s)
 {
-    ask_page(s);
+    ask_list(s);
 }
 
 static void
 on_timer_watch(struct step *s)
 {
-    ask_watch(s);
+    ask_watch(s, WATCH_DO_WATCH, WATCH_OPENING);
 }
 
 static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
     [WATCH_IDLE] =
         {
-            [WATCH_START] = on_start,
+            [WATCH_START] = ask_list,
         },
     [WATCH_LISTING] =
         {
@@ -323,6 +404,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
             [WATCH_STOP] = on_stop,
             [WATCH_CHANGE] = on_news,
             [WATCH_BOOKMARK] = on_news,
+            [WATCH_FILLED] = on_news,
             [WATCH_ENDED] = on_ended,
             [WATCH_EXPIRED] = expire,
             [WATCH_TOO_NEW] = list_any,
@@ -331,6 +413,36 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
             [WATCH_BUSY] = watch_later,
             [WATCH_CUT] = watch_later,
             [WATCH_GARBLED] = list_anew,
+        },
+    [WATCH_ASKING] =
+        {
+            [WATCH_STOP] = on_stop,
+            [WATCH_OPENED] = on_filling,
+            [WATCH_ENDED] = list_later,
+            [WATCH_EXPIRED] = on_list_expired,
+            [WATCH_TOO_NEW] = list_any,
+            [WATCH_DENIED] = list_later,
+            [WATCH_MISSING] = list_later,
+            [WATCH_BUSY] = list_later,
+            [WATCH_CUT] = list_later,
+            [WATCH_GARBLED] = use_pages,
+            [WATCH_TIMER] = list_later,
+        },
+    [WATCH_FILLING] =
+        {
+            [WATCH_STOP] = on_stop,
+            [WATCH_CHANGE] = on_part,
+            [WATCH_BOOKMARK] = on_part,
+            [WATCH_FILLED] = on_filled,
+            [WATCH_ENDED] = on_filling_broken,
+            [WATCH_EXPIRED] = on_list_expired,
+            [WATCH_TOO_NEW] = list_any,
+            [WATCH_DENIED] = list_later,
+            [WATCH_MISSING] = list_later,
+            [WATCH_BUSY] = list_later,
+            [WATCH_CUT] = on_filling_broken,
+            [WATCH_GARBLED] = use_pages,
+            [WATCH_TIMER] = use_pages,
         },
     [WATCH_TO_LIST] =
         {
@@ -381,6 +493,12 @@ watch_state(const struct watch *w)
     return w->state;
 }
 
+bool
+watch_is_paged(const struct watch *w)
+{
+    return w->paged;
+}
+
 const char *
 watch_version(const struct watch *w)
 {
@@ -393,6 +511,7 @@ watch_state_name(enum watch_state state)
     static const char *const names[WATCH_STATES] = {
         [WATCH_IDLE] = "idle",       [WATCH_LISTING] = "listing",
         [WATCH_OPENING] = "opening", [WATCH_WATCHING] = "watching",
+        [WATCH_ASKING] = "asking",   [WATCH_FILLING] = "filling",
         [WATCH_TO_LIST] = "to list", [WATCH_TO_WATCH] = "to watch",
     };
 

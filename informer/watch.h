@@ -12,7 +12,12 @@
  * states and events.  Each step says what is to be done now.
  *
  * The rules it keeps:
- *   - One list at the start, in pages; then a watch from where the list stood.
+ *   - A list is asked for as a stream: a watch that begins with every object
+ *     there is, says by a bookmark that these are all, and then goes on as a
+ *     watch.  Where the server does not offer that (it refuses, never says
+ *     that these are all, or twice breaks off before it does), lists come in
+ *     pages from then on, each followed by a watch from where it stood.
+ *   - Nothing counts as complete before that bookmark, or the last page.
  *   - A watch that ends, however it ends, is opened again from the newest
  *     version seen.  A list is made anew only when the server says that this
  *     version is too old (410) or unknown to it, that the resource is gone
@@ -36,6 +41,8 @@ enum watch_state {
     WATCH_LISTING,  /* a page was asked for */
     WATCH_OPENING,  /* a watch was asked for, its header has not come */
     WATCH_WATCHING, /* events may come */
+    WATCH_ASKING,   /* a streaming list was asked for, no header yet */
+    WATCH_FILLING,  /* its objects come */
     WATCH_TO_LIST,  /* waiting; then a list, or its next page */
     WATCH_TO_WATCH, /* waiting; then a watch */
     WATCH_STATES
@@ -49,6 +56,8 @@ enum watch_event_type {
     WATCH_OPENED,   /* the header of the watch has come */
     WATCH_CHANGE,   /* an object came: version */
     WATCH_BOOKMARK, /* version */
+    WATCH_FILLED,   /* the bookmark that ends the list of a stream: version,
+                       never empty */
     WATCH_ENDED,    /* the server ended the watch, between two events */
     WATCH_EXPIRED,  /* 410, as answer or in the watch */
     WATCH_TOO_NEW,  /* the server does not know that version yet */
@@ -77,8 +86,9 @@ enum watch_action {
     WATCH_DO_BEGIN = 4,  /* a snapshot begins */
     WATCH_DO_LIST = 8,   /* ask for a page: version, more, whole */
     WATCH_DO_WATCH = 16, /* open a watch: version, seconds */
-    WATCH_DO_WAIT = 32,  /* set the timer to wait from now, instead of what it
-                            was set to */
+    WATCH_DO_STREAM = 32, /* open one that begins with a list: the same */
+    WATCH_DO_WAIT = 64,   /* set the timer to wait from now, instead of what it
+                             was set to */
 };
 
 /* Texts live until the next step. */
@@ -100,6 +110,9 @@ void watch_free(struct watch *w);
 struct watch_todo watch_step(struct watch *w, const struct watch_event *event);
 
 enum watch_state watch_state(const struct watch *w);
+
+/* Whether lists come in pages, since the server offers nothing else. */
+bool watch_is_paged(const struct watch *w);
 
 /* The newest version seen; NULL: none. */
 const char *watch_version(const struct watch *w);

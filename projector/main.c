@@ -7,7 +7,9 @@
 #include <event2/event.h>
 #include <unistd.h>
 
+#include "common/api.h"
 #include "common/clock.h"
+#include "common/kube/access.h"
 #include "common/kube/config.h"
 #include "common/kube/http.h"
 #include "common/lease_page.h"
@@ -32,6 +34,8 @@ struct projector {
     struct chan *placer; /* NULL: there is none */
     bool opened;         /* the placer has been told what was written */
     bool stopping;
+    struct kube_access *access;
+    struct err missing; /* what we are not allowed; empty: nothing */
 };
 
 static void
@@ -42,7 +46,8 @@ report(struct projector *p)
 
     writer_state(p->writer, &state);
     worker_report(
-        p->worker, state.trouble[0] == '\0', state.trouble,
+        p->worker, state.trouble[0] == '\0',
+        state.trouble[0] == '\0' ? p->missing.text : state.trouble,
         (const struct worker_fact[]){
             {"in_flight", (int64_t)counts.in_flight},
             {"queued", (int64_t)counts.queued},
@@ -227,6 +232,24 @@ on_term_ended(void *state, struct chan *from, struct message *m,
     return 0;
 }
 
+/* What the requests of write.c need. */
+static const struct kube_right rights[] = {
+    {"get patch", "", "nodes", NULL, NULL, NULL},
+    {"get update", API_GROUP, API_INVENTORIES, NULL, NULL, NULL},
+    {"update", API_GROUP, API_INVENTORIES, "status", NULL, NULL},
+    {"get list create update delete", API_GROUP, API_RACKS, NULL, NULL, NULL},
+    {"update", API_GROUP, API_RACKS, "status", NULL, NULL},
+};
+
+static void
+on_access(void *arg, const char *missing)
+{
+    struct projector *p = arg;
+
+    err_set(&p->missing, "%s", missing);
+    report_soon(p);
+}
+
 static void
 make_writer(struct projector *p)
 {
@@ -273,7 +296,9 @@ configure(void *state, struct worker *w, struct err *err)
     if (p->client == NULL)
         return -1;
     writer_client(p->writer, p->client);
-    return 0;
+    p->access = kube_access_new(worker_base(w), &p->config, rights,
+                                nitems(rights), on_access, p, err);
+    return p->access == NULL ? -1 : 0;
 }
 
 static int
@@ -343,6 +368,7 @@ fini(void *state)
     writer_free(p->writer);
     intents_free(p->intents);
     kube_client_free(p->client);
+    kube_access_free(p->access);
     kube_config_fini(&p->config);
     lease_page_unmap(p->page);
     if (p->report != NULL)

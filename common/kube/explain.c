@@ -26,6 +26,9 @@ static const struct meaning {
      "belong together"},
     {CURLE_SSL_CACERT_BADFILE,
      "the certificate authority cannot be used (%s): check that it is PEM"},
+    {CURLE_BAD_CONTENT_ENCODING,
+     "the answer is compressed in a way that was not asked for and cannot be "
+     "undone (%s): check what stands between us and the API server"},
     {CURLE_PARTIAL_FILE, "the connection was lost in the middle of the answer "
                          "(%s)"},
     {CURLE_GOT_NOTHING, "the connection was closed before the answer (%s)"},

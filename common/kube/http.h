@@ -21,8 +21,10 @@ struct kube_config;
  * the middle of a connection (a half-open one) within about 30 s, even when
  * the call has no time limit.  A connection is kept for at most 5 minutes for
  * new requests, and left at once when the credentials changed or the server
- * refused (429, 5xx) three times in a row.  Redirects are not followed, and
- * neither a proxy nor anything else is taken from the environment.
+ * refused (429, 5xx) three times in a row.  Compression is not asked for; an
+ * answer that is compressed all the same is handed on as it was before that.
+ * Redirects are not followed, and neither a proxy nor anything else is taken
+ * from the environment.
  *
  * A request that found its kept connection closed before any byte of an answer
  * came is sent again on a new one, whatever its method.

@@ -24,6 +24,7 @@ struct kube_meta_list {
     enum state state;
     struct buf pending; /* came, but is not read yet */
     uint64_t left;      /* IN_LIST: bytes until its end */
+    uint64_t skipping;  /* of them, those of an item that is passed over */
     bool is_list;       /* the envelope names the kind of a list */
     bool had_list;
     char *resource_version, *more;
@@ -214,15 +215,49 @@ step_envelope(struct kube_meta_list *list, struct err *err)
     return 1;
 }
 
+static bool
+is_item(const struct head *head)
+{
+    return head->type == PB_BYTES && head->number == 2;
+}
+
 static int
 take_list_field(struct kube_meta_list *list, const struct head *head,
                 struct str payload, struct err *err)
 {
-    if (head->type == PB_BYTES && head->number == 2)
+    if (is_item(head))
         read_item(list, payload);
     else if (head->type == PB_BYTES && head->number == 1)
         return read_list_meta(list, payload, err);
     return 0;
+}
+
+/* Drops what has come of an item that is too large. */
+static int
+step_skipping(struct kube_meta_list *list)
+{
+    size_t n = list->pending.len;
+
+    if (n > list->skipping)
+        n = (size_t)list->skipping;
+    buf_drop(&list->pending, n);
+    list->skipping -= n;
+    list->left -= n;
+    return n > 0;
+}
+
+static int
+skip_item(struct kube_meta_list *list, const struct head *head)
+{
+    struct err what;
+
+    err_set(&what, "an object in a list has %llu bytes; %zu are accepted",
+            (unsigned long long)head->payload, KUBE_META_ITEM_MAX);
+    list->calls.bad(list->calls.arg, &what);
+    buf_drop(&list->pending, head->n);
+    list->left -= head->n;
+    list->skipping = head->payload;
+    return 1;
 }
 
 static int
@@ -230,9 +265,10 @@ step_list(struct kube_meta_list *list, struct err *err)
 {
     struct str bytes = buf_str(&list->pending), payload = STR("");
     struct head head;
-    bool item;
     int rc;
 
+    if (list->skipping > 0)
+        return step_skipping(list);
     if (list->left == 0) {
         list->state = IN_ENVELOPE;
         return 1;
@@ -245,9 +281,11 @@ step_list(struct kube_meta_list *list, struct err *err)
         return err_set(err, "list: a field reaches beyond its end");
     if (rc <= 0)
         return rc;
-    item = head.number == 2 && head.type == PB_BYTES;
-    rc = whole_field(list, &head, item ? KUBE_META_ITEM_MAX : SMALL_MAX,
-                     &payload, err);
+    if (is_item(&head) && head.payload > KUBE_META_ITEM_MAX)
+        return skip_item(list, &head);
+    rc = whole_field(list, &head,
+                     is_item(&head) ? KUBE_META_ITEM_MAX : SMALL_MAX, &payload,
+                     err);
     if (rc <= 0)
         return rc;
     if (take_list_field(list, &head, payload, err) < 0)

@@ -10,8 +10,8 @@
 
 /*
  * Reads a list of metadata in protobuf (KUBE_META_LIST_ACCEPT) from bytes fed
- * as they come, in pieces of any size.  Memory is bounded by the largest item,
- * which may have 4 MiB, and one piece.
+ * as they come, in pieces of any size.  Memory is bounded by the largest item
+ * that is accepted (4 MiB) and one piece.
  */
 struct kube_meta_list;
 
@@ -20,7 +20,7 @@ struct kube_meta_list;
 struct kube_meta_list_calls {
     /* An item; its views die with the call. */
     void (*item)(void *arg, const struct kube_meta *meta);
-    /* An item that is malformed and left out; the others go on. */
+    /* An item that is malformed or too large and left out; the others go on. */
     void (*bad)(void *arg, const struct err *err);
     void *arg;
 };

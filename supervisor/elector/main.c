@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/kube/access.h"
 #include "common/kube/config.h"
 #include "common/lease_page.h"
 #include "common/log.h"
@@ -34,6 +35,9 @@ struct elector {
     struct event *timer;
     bool contending;
     struct err trouble; /* why the last request failed; "" if it did not */
+    struct kube_right rights[2];
+    struct kube_access *access;
+    struct err missing; /* what we are not allowed; "" if nothing */
 };
 
 static struct election_moment
@@ -79,6 +83,10 @@ explain(const struct elector *el, enum election_view view, struct err *reason)
     case ELECTION_LEADER:
         break;
     }
+    if (el->missing.text[0] != '\0' && reason->text[0] != '\0')
+        err_prefix(reason, "%s", el->missing.text);
+    else if (el->missing.text[0] != '\0')
+        *reason = el->missing;
 }
 
 static void
@@ -283,6 +291,37 @@ on_contend(void *state, struct chan *from, struct message *message,
     return 0;
 }
 
+/* What is allowed: a standby learns here what it would lack as leader. */
+
+static void
+on_access(void *arg, const char *missing)
+{
+    struct elector *el = arg;
+
+    err_set(&el->missing, "%s", missing);
+    if (el->election != NULL)
+        report(el);
+}
+
+static int
+ask_access(struct elector *el, const struct wire_config *wire, struct err *err)
+{
+    /* A role cannot name the object that is to be created. */
+    el->rights[0] = (struct kube_right){
+        .verbs = "get update",
+        .group = "coordination.k8s.io",
+        .resource = "leases",
+        .namespace = wire->namespace,
+        .name = wire->name,
+    };
+    el->rights[1] = el->rights[0];
+    el->rights[1].verbs = "create";
+    el->rights[1].name = NULL;
+    el->access = kube_access_new(worker_base(el->worker), &el->kube, el->rights,
+                                 nitems(el->rights), on_access, el, err);
+    return el->access == NULL ? -1 : 0;
+}
+
 /* The life of the worker. */
 
 static int
@@ -313,7 +352,7 @@ configure(void *state, struct worker *w, struct err *err)
     if (kube_config_load(&el->kube, worker_option(w, "kubeconfig"), err) != 0)
         return -1;
     el->wire = wire_new(worker_base(w), &el->kube, &wire, on_answer, el, err);
-    return el->wire == NULL ? -1 : 0;
+    return el->wire == NULL ? -1 : ask_access(el, &wire, err);
 }
 
 static int
@@ -369,6 +408,7 @@ fini(void *state)
     struct elector *el = state;
 
     wire_free(el->wire);
+    kube_access_free(el->access);
     kube_config_fini(&el->kube);
     if (el->timer != NULL)
         event_free(el->timer);

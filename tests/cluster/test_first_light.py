@@ -116,17 +116,6 @@ class FirstLight(unittest.TestCase):
         self.assertFalse([e for e in asked if e["verb"] == "get"
                           and e["objectRef"]["resource"] == "nodes"])
 
-    def test_C01_selector_on_list_and_watch(self):
-        self.declare(2)
-        plane = self.plane()
-        plane.wait_ready()
-        asked = [e for e in self.cluster.audit(self.mark)
-                 if e["objectRef"]["resource"] == "nodes" and e["verb"] in ("list", "watch")]
-        self.assertEqual({e["verb"] for e in asked}, {"list", "watch"})
-        for event in asked:
-            self.assertIn("labelSelector=mokka.nvidia.com%2Fsgpu-node%3Dtrue",
-                          event["requestURI"])
-
     def test_M02_restart_of_the_whole_writes_nothing(self):
         self.declare()
         first = self.plane()

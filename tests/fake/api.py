@@ -11,11 +11,18 @@ TLS is not what it is for.
     api.answer("GET /api/v1/nodes", status(429, retry_after=1), times=2)
 
 From then on the first two requests that begin so are refused.  Other replies:
-cut, stall, raw, changed.  A watch that is open is cut, fed with bytes or
-expired by cut_watches, say and expire.
+cut, stall, raw, changed, reset, pieces, compressed.  A watch that is open is cut, fed with
+bytes, expired, made deaf or sent a bookmark by cut_watches, say, expire, deafen
+and bookmark.
+
+Lists come whole, whatever limit says, and streaming lists are refused (such a
+request is not noted), as by a server that does not know them; Api(pages=True)
+and Api(streaming=True) offer them.  Questions of what is allowed are answered
+with yes, but for what stands in denied, and are noted in asked_access alone.
 """
 
 import collections
+import ctypes
 import itertools
 import json
 import re
@@ -26,6 +33,7 @@ import threading
 import time
 import urllib.parse
 import uuid
+import zlib
 
 GROUP = "mokka.nvidia.com/v1alpha1"
 MANAGER = "mokka-controller"
@@ -37,6 +45,7 @@ KINDS = {
     "leases": ("coordination.k8s.io/v1", "Lease"),
     "nodes": ("v1", "Node"),
 }
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 PATH = re.compile(r"/apis?/(?:[\w.]+/)?v1(?:alpha1)?/(?:namespaces/[\w.-]+/)?"
                   r"(\w+)(?:/([\w.-]+))?(?:/(status))?$")
 
@@ -102,10 +111,10 @@ def metadata(item):
                     field(1, object_meta(item["metadata"])))
 
 
-def metadata_list(items, version):
+def metadata_list(items, version, more=None):
     return envelope(
         "meta.k8s.io/v1", "PartialObjectMetadataList",
-        field(1, field(2, version))
+        field(1, field(2, version) + field(3, more))
         + b"".join(field(2, field(1, object_meta(i["metadata"]))) for i in items))
 
 
@@ -184,6 +193,27 @@ def changed(function):
     return reply
 
 
+def reset(exchange):
+    """Takes the request, then resets the connection instead of an answer."""
+    exchange.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                   struct.pack("ii", 1, 0))
+    exchange.close()
+
+
+def pieces(size=1):
+    """The right answer, a few bytes at a time; a stream in chunks of so many."""
+    def reply(exchange):
+        exchange.piece = size
+        exchange.serve()
+    return reply
+
+
+def compressed(exchange):
+    """The right answer, compressed though nobody asked for it."""
+    exchange.packer = zlib.compressobj(wbits=31)
+    exchange.serve()
+
+
 class Exchange:
     """A request and what becomes of it."""
 
@@ -199,6 +229,8 @@ class Exchange:
         self.query = dict(urllib.parse.parse_qsl(parts.query))
         self.open = True
         self.limit = None
+        self.piece = None
+        self.packer = None
         self.change = None
         self.status = None
         self.time = time.monotonic()
@@ -215,19 +247,43 @@ class Exchange:
         if self.change is not None:
             body = self.change(body)
         self.status = code
+        body = self.packed(body)
         head = [f"HTTP/1.1 {code} Whatever", f"Content-Length: {len(body)}",
-                f"Content-Type: {kind}",
+                f"Content-Type: {kind}", *self.encoding(),
                 *(f"{key}: {value}" for key, value in (headers or {}).items())]
         data = "\r\n".join(head + ["", ""]).encode() + body
-        self.connection.sendall(data if self.limit is None else data[:self.limit])
+        for part in self.parts(data if self.limit is None else data[:self.limit]):
+            self.connection.sendall(part)
+
+    def parts(self, data):
+        size = self.piece or len(data) or 1
+        return [data[at:at + size] for at in range(0, len(data), size)]
+
+    def encoding(self):
+        return [] if self.packer is None else ["Content-Encoding: gzip"]
+
+    def packed(self, data):
+        if self.packer is None:
+            return data
+        return self.packer.compress(data) + self.packer.flush(zlib.Z_SYNC_FLUSH)
 
     def begin_stream(self, kind):
         self.status = 200
-        self.connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
-                                b"Content-Type: %s\r\n\r\n" % kind.encode())
+        head = ["HTTP/1.1 200 OK", "Transfer-Encoding: chunked",
+                f"Content-Type: {kind}", *self.encoding(), "", ""]
+        self.connection.sendall("\r\n".join(head).encode())
 
     def send_chunk(self, data):
-        self.connection.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+        for part in self.parts(self.packed(data)):
+            self.connection.sendall(b"%x\r\n%s\r\n" % (len(part), part))
+
+    def deafen(self):
+        """From now on nothing that the client sends is taken, not even by the
+        kernel: as behind a firewall that forgot the connection."""
+        nothing = (ctypes.c_char * 8).from_buffer_copy(struct.pack("HBBI", 0x06, 0, 0, 0))
+        program = struct.pack("HxxxxxxP", 1, ctypes.addressof(nothing))
+        SO_ATTACH_FILTER = 26
+        self.connection.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
 
     def wait_closed(self, seconds=60):
         select.select([self.connection], [], [], seconds)
@@ -245,7 +301,11 @@ class Exchange:
 
 
 class Api:
-    def __init__(self):
+    def __init__(self, streaming=False, pages=False):
+        self.streaming = streaming
+        self.pages = pages
+        self.denied = set()  # "update sgpuracks/status"
+        self.asked_access = []
         self.lock = threading.Condition(threading.RLock())
         self.version = itertools.count(100)
         self.objects = {plural: {} for plural in KINDS}
@@ -319,6 +379,17 @@ class Api:
             for exchange in self.watches[plural]:
                 exchange.connection.shutdown(socket.SHUT_RDWR)
 
+    def deafen(self, plural):
+        with self.lock:
+            for exchange in self.watches[plural]:
+                exchange.deafen()
+
+    def bookmark(self, plural):
+        """Says to the open watches of a resource where it stands."""
+        with self.lock:
+            for exchange in self.watches[plural]:
+                exchange.send_chunk(self.event(plural, "BOOKMARK", self.mark(plural)))
+
     def say(self, plural, data):
         """Sends bytes into the open watches of a resource."""
         with self.lock:
@@ -378,11 +449,35 @@ class Api:
         body = stream.read(int(headers.get("content-length", "0")))
         exchange = Exchange(self, connection, method, target, headers, body)
         with self.lock:
-            self.requests.append(exchange)
+            if self.aside(exchange) is None:
+                self.requests.append(exchange)
         return exchange
+
+    def aside(self, exchange):
+        """The reply to requests that are not noted, nor subject to the script."""
+        if exchange.path == REVIEWS:
+            return self.review
+        if "sendInitialEvents" in exchange.query and not self.streaming:
+            return status(422, "Invalid", "sendInitialEvents: Forbidden")
+        return None
+
+    def review(self, exchange):
+        asked = exchange.json()["spec"]["resourceAttributes"]
+        text = f"{asked['verb']} {asked['resource']}"
+        if "subresource" in asked:
+            text += "/" + asked["subresource"]
+        with self.lock:
+            self.asked_access.append(text)
+            allowed = text not in self.denied
+        exchange.send(201, json.dumps({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+            "status": {"allowed": allowed}}))
 
     def reply_to(self, exchange):
         with self.lock:
+            aside = self.aside(exchange)
+            if aside is not None:
+                return aside
             for row in self.script:
                 begins, reply, _ = row
                 if not f"{exchange.method} {exchange.target}".startswith(begins):
@@ -449,29 +544,58 @@ class Api:
             raise Refusal(404, "NotFound", f'{plural} "{name}" not found')
         return item
 
+    def page(self, exchange, plural):
+        """The items asked for, the version of the list, the continue token."""
+        items = list(self.objects[plural].values())
+        version, begin = str(next(self.version)), 0
+        if not self.pages or "limit" not in exchange.query:
+            return items, version, None
+        if "continue" in exchange.query:
+            version, begin = exchange.query["continue"].split(".")
+        end = int(begin) + int(exchange.query["limit"])
+        return (items[int(begin):end], version,
+                f"{version}.{end}" if end < len(items) else None)
+
     def list(self, exchange, plural):
         with self.lock:
-            items = list(self.objects[plural].values())
-            version = str(next(self.version))
+            items, version, more = self.page(exchange, plural)
         if plural == "nodes":
-            exchange.send(200, metadata_list(items, version), PROTOBUF)
+            exchange.send(200, metadata_list(items, version, more), PROTOBUF)
             return
         group, kind = KINDS[plural]
         exchange.send(200, json.dumps({
             "kind": kind + "List", "apiVersion": group,
-            "metadata": {"resourceVersion": version}, "items": items}))
+            "metadata": {"resourceVersion": version, **({"continue": more} if more else {})},
+            "items": items}))
 
     def event(self, plural, kind, item):
         if plural == "nodes":
             return metadata_event(kind, item)
         return json.dumps({"type": kind, "object": item}).encode() + b"\n"
 
+    def mark(self, plural, **annotations):
+        """The object of a bookmark."""
+        version, kind = KINDS[plural]
+        return {"apiVersion": version, "kind": kind, "metadata": {
+            "name": "", "resourceVersion": str(next(self.version)),
+            "annotations": annotations}}
+
+    def initial_events(self, exchange, plural):
+        """Every object, and the bookmark that says so; returns its version."""
+        for item in self.objects[plural].values():
+            exchange.send_chunk(self.event(plural, "ADDED", item))
+        end = self.mark(plural, **{"k8s.io/initial-events-end": "true"})
+        exchange.send_chunk(self.event(plural, "BOOKMARK", end))
+        return int(end["metadata"]["resourceVersion"])
+
     def watch(self, exchange, plural):
-        seen = int(exchange.query["resourceVersion"])
+        seen = int(exchange.query.get("resourceVersion", 0))
         with self.lock:
-            if seen < self.expired[plural]:
+            if "sendInitialEvents" not in exchange.query and seen < self.expired[plural]:
                 raise Refusal(410, "Expired", "too old resource version")
             exchange.begin_stream(PROTOBUF if plural == "nodes" else "application/json")
+            if "sendInitialEvents" in exchange.query:
+                seen = self.initial_events(exchange, plural)
             self.watches[plural].append(exchange)
         try:
             self.follow(exchange, plural, seen)

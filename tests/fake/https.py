@@ -30,7 +30,11 @@ Paths:
   /last               an answer with Connection: close
   /junk               something that is not HTTP
   /reset              reads the request, then resets the connection
-  /gzip               an answer that is compressed without being asked for
+  /gzip?n=N           N bytes, compressed without being asked for; ?as=X: said
+                      to be in encoding X
+  /apis/authorization.k8s.io/v1/selfsubjectaccessreviews
+                      whether a verb is allowed: not if FOLDER/denied has a
+                      line "VERB RESOURCE", see review()
 """
 
 import gzip
@@ -226,7 +230,39 @@ def do_reset(conn, request, served):
 
 
 def do_gzip(conn, request, served):
-    answer(conn, 200, gzip.compress(b"{}"), ["Content-Encoding: gzip"])
+    data = gzip.compress(b"z" * request.number("n", 2))
+    answer(conn, 200, data,
+           ["Content-Encoding: " + request.query.get("as", "gzip")])
+    return True
+
+
+def review(body):
+    """The verb and the resource that a question is about, as one line:
+    "update sgpuracks.mokka.nvidia.com/status in NAMESPACE named NAME"."""
+    asked = json.loads(body)["spec"]["resourceAttributes"]
+    text = asked["verb"] + " " + asked["resource"]
+    for key, form in (("group", ".{}"), ("subresource", "/{}"),
+                      ("namespace", " in {}"), ("name", " named {}")):
+        text += form.format(asked[key]) if key in asked else ""
+    return text
+
+
+def do_apis(conn, request, served):
+    """FOLDER/denied may also hold one number: the status to answer with."""
+    try:
+        with open(f"{sys.argv[1]}/denied") as lines:
+            denied = lines.read().splitlines()
+    except FileNotFoundError:
+        denied = []
+    if denied and denied[0].isdigit():
+        answer(conn, int(denied[0]), b"{}")
+        return True
+    asked = review(request.body)
+    with open(f"{sys.argv[1]}/asked", "a") as out:
+        out.write(asked + "\n")
+    answer(conn, 201, json.dumps({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "status": {"allowed": asked not in denied}}).encode())
     return True
 
 

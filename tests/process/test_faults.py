@@ -53,7 +53,9 @@ class Fault(driver.WorkerTest):
         return bytes(data)
 
 
-class Informer(Fault):
+class InformerFault(Fault):
+    """An informer, and we are its placer."""
+
     def informer(self, server, kinds=(0, 1, 2, 3), **options):
         worker = self.worker("informer", server, **options)
         worker.links["placer"].send("SUBSCRIBE", list(kinds))
@@ -82,6 +84,8 @@ class Informer(Fault):
             names = self.names(worker, "BATCH_END")
         return names
 
+
+class Informer(InformerFault):
     def test_whatever_a_LIST_is_answered_it_is_asked_again_until_it_is_right(self):
         head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
         page = b"<html>welcome</html>"

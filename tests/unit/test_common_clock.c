@@ -24,7 +24,7 @@ assert_parsed(const char *text, int64_t seconds, int64_t ns)
 }
 
 static void
-test_rfc_3339_in_all_its_forms(void **state)
+test_G07_rfc_3339_in_all_its_forms(void **state)
 {
     (void)state;
     assert_parsed("1970-01-01T00:00:00Z", 0, 0);
@@ -42,7 +42,7 @@ test_rfc_3339_in_all_its_forms(void **state)
 }
 
 static void
-test_what_is_no_time(void **state)
+test_G07_what_is_no_time(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -171,8 +171,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rfc_3339_in_all_its_forms),
-        cmocka_unit_test(test_what_is_no_time),
+        cmocka_unit_test(test_G07_rfc_3339_in_all_its_forms),
+        cmocka_unit_test(test_G07_what_is_no_time),
         cmocka_unit_test(test_the_text_need_not_end_where_the_time_does),
         cmocka_unit_test(test_D01_forms_have_exactly_their_digits),
         cmocka_unit_test(test_times_before_1970),

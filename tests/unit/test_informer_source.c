@@ -20,7 +20,8 @@
 #include "informer/source.h"
 
 /* A source against a server that gives prepared answers, one for each request,
- * whatever is asked; what was asked is written down. */
+ * whatever is asked; what was asked is written down.  It offers no streaming
+ * lists, unless told to. */
 struct bench {
     struct event_base *base;
     struct evconnlistener *listener;
@@ -29,10 +30,11 @@ struct bench {
     struct store *store;
     struct source *source;
     const char *const *answers; /* NULL ends them */
-    struct buf asked;           /* paths, one a line */
-    struct buf told;            /* by the store */
-    struct buf reasons;         /* each reason once */
-    size_t wanted;              /* requests after which the test goes on */
+    bool streaming;
+    struct buf asked;   /* paths, one a line */
+    struct buf told;    /* by the store */
+    struct buf reasons; /* each reason once */
+    size_t wanted;      /* requests after which the test goes on */
     size_t requests;
 };
 
@@ -72,6 +74,16 @@ on_end(struct bufferevent *connection, short what, void *arg)
 }
 
 static void
+refuse_stream(struct bufferevent *connection)
+{
+    static const char text[] = HEAD("422 Unprocessable", "application/json")
+        STATUS("422", "Invalid", "sendInitialEvents: Forbidden");
+
+    bufferevent_setcb(connection, NULL, on_sent, on_end, NULL);
+    bufferevent_write(connection, text, strlen(text));
+}
+
+static void
 answer(struct bench *b, struct bufferevent *connection)
 {
     const char *text = *b->answers;
@@ -101,10 +113,14 @@ on_request(struct bufferevent *connection, void *arg)
     line = evbuffer_readln(in, NULL, EVBUFFER_EOL_CRLF);
     assert_int_equal(strncmp(line, "GET ", 4), 0);
     *strrchr(line, ' ') = '\0';
-    buf_printf(&b->asked, "%s\n", line + 4);
-    free(line);
     evbuffer_drain(in, evbuffer_get_length(in));
-    answer(b, connection);
+    if (!b->streaming && strstr(line, "sendInitialEvents") != NULL) {
+        refuse_stream(connection);
+    } else {
+        buf_printf(&b->asked, "%s\n", line + 4);
+        answer(b, connection);
+    }
+    free(line);
 }
 
 static void
@@ -167,11 +183,13 @@ on_changed(void *arg)
 }
 
 static void
-begin(struct bench *b, enum object_kind kind, const char *const *answers)
+begin_with(struct bench *b, enum object_kind kind, const char *const *answers,
+           bool streaming)
 {
     struct err err;
 
-    *b = (struct bench){.base = event_base_new(), .answers = answers};
+    *b = (struct bench){
+        .base = event_base_new(), .answers = answers, .streaming = streaming};
     b->config.server = mem_printf("http://127.0.0.1:%d", listen_somewhere(b));
     b->client = kube_client_new(b->base, &b->config, &err);
     assert_non_null(b->client);
@@ -179,6 +197,19 @@ begin(struct bench *b, enum object_kind kind, const char *const *answers)
     b->source = source_new(b->base, b->client, resource_of(kind), b->store,
                            on_changed, b);
     source_start(b->source);
+}
+
+static void
+begin(struct bench *b, enum object_kind kind, const char *const *answers)
+{
+    begin_with(b, kind, answers, false);
+}
+
+static void
+begin_streaming(struct bench *b, enum object_kind kind,
+                const char *const *answers)
+{
+    begin_with(b, kind, answers, true);
 }
 
 static void
@@ -286,9 +317,110 @@ test_list_in_pages_then_watch(void **state)
                          WATCH("20"));
     expect(&b.reasons, "");
     assert_true(store_complete(b.store, KIND_PROFILE));
-    assert_int_equal(source_counts(b.source).lists, 1);
+    /* One as a stream, which was refused, and one in pages. */
+    assert_int_equal(source_counts(b.source).lists, 2);
     assert_int_equal(source_counts(b.source).events, 2);
     end(&b);
+}
+
+#define STREAM                                                                 \
+    "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&"             \
+    "resourceVersionMatch=NotOlderThan"
+#define BOOKMARK(version)                                                      \
+    EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"" version "\"}}")
+#define INITIAL_END(version)                                                   \
+    EVENT("BOOKMARK",                                                          \
+          "{\"metadata\":{\"resourceVersion\":\"" version                      \
+          "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}")
+
+static void
+test_streaming_list_then_watch_in_one_request(void **state)
+{
+    static const char *const answers[] = {
+        OK EVENT("ADDED", OBJECT("a", "9")) EVENT("ADDED", OBJECT("b", "2"))
+            INITIAL_END("10") EVENT("DELETED", OBJECT("a", "11")),
+        /* Resumed; then listed again: what stands is not told again. */
+        HOLD OK EVENT("ERROR", STATUS("410", "Expired", "too old")),
+        OK EVENT("ADDED", OBJECT("b", "2")) EVENT("ADDED", OBJECT("c", "3"))
+            BOOKMARK("12") INITIAL_END("13"),
+        NULL,
+    };
+    struct bench b;
+
+    (void)state;
+    begin_streaming(&b, KIND_PROFILE, answers);
+    run(&b, 4);
+    expect(&b.told, "+a +b -a +c ");
+    expect_asked(&b, STREAM "\n" WATCH("11") STREAM
+                 "&resourceVersion=11\n" WATCH("13"));
+    expect(&b.reasons, "");
+    assert_int_equal(source_counts(b.source).lists, 2);
+    end(&b);
+}
+
+static void
+test_A06_stream_that_breaks_off_is_not_complete(void **state)
+{
+    static const char *const answers[] = {
+        OK EVENT("ADDED", OBJECT("a", "9")) BOOKMARK("10"),
+        OK EVENT("ADDED", OBJECT("b", "9")) "{\"type\":\"ADDED\",\"obj",
+        LIST("11", "", OBJECT("c", "9")),
+        NULL,
+    };
+    struct bench b;
+
+    (void)state;
+    begin_streaming(&b, KIND_PROFILE, answers);
+    run(&b, 2);
+    assert_false(store_complete(b.store, KIND_PROFILE));
+    assert_string_equal(store_version(b.store, KIND_PROFILE), "");
+    run(&b, 4);
+    /* Twice was enough: pages. */
+    expect_asked(&b, STREAM "\n" STREAM "\n?limit=100\n" WATCH("11"));
+    expect(&b.told, "+a +b +c -a -b ");
+    expect(&b.reasons, "sgpurackprofiles: the streaming list broke off\n"
+                       "sgpurackprofiles: the watch broke off in the middle of "
+                       "an event\n");
+    end(&b);
+}
+
+/* Each of them says in its way that streaming lists are not offered: no
+ * trouble, nothing to wait for, and not asked for again. */
+static void
+test_servers_without_streaming_lists_are_read_in_pages(void **state)
+{
+    static const char *const refusals[] = {
+        HEAD("422 Unprocessable", "application/json")
+            STATUS("422", "Invalid", "forbidden"),
+        HEAD("400 Bad Request", "application/json")
+            STATUS("400", "BadRequest", "unknown"),
+        HEAD("200 OK", "text/html") "<html>",
+        OK EVENT("BOOKMARK", "{\"metadata\":{\"annotations\":{\"k8s.io/"
+                             "initial-events-end\":\"true\"}}}"),
+        OK EVENT("ERROR", STATUS("422", "Invalid", "forbidden")),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < nitems(refusals); i++) {
+        const char *const answers[] = {
+            refusals[i],
+            LIST("10", "", OBJECT("a", "1")),
+            HOLD OK EVENT("ERROR", STATUS("410", "Expired", "too old")),
+            LIST("20", "", OBJECT("a", "1")),
+            NULL,
+        };
+        struct bench b;
+
+        begin_streaming(&b, KIND_PROFILE, answers);
+        run(&b, 5);
+        expect_asked(
+            &b, STREAM "\n?limit=100\n" WATCH(
+                    "10") "?limit=100&resourceVersion=10&"
+                          "resourceVersionMatch=NotOlderThan\n" WATCH("20"));
+        expect(&b.told, "+a ");
+        expect(&b.reasons, "");
+        end(&b);
+    }
 }
 
 static void
@@ -530,6 +662,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list_in_pages_then_watch),
+        cmocka_unit_test(test_streaming_list_then_watch_in_one_request),
+        cmocka_unit_test(test_A06_stream_that_breaks_off_is_not_complete),
+        cmocka_unit_test(
+            test_servers_without_streaming_lists_are_read_in_pages),
         cmocka_unit_test(test_nodes_are_asked_for_by_label_and_as_metadata),
         cmocka_unit_test(test_A01_error_event_in_a_good_watch),
         cmocka_unit_test(test_A04_version_too_large),

@@ -56,6 +56,13 @@ in_state(enum watch_state state)
     if (state == WATCH_IDLE)
         return run;
     step(&run, WATCH_START);
+    if (state == WATCH_ASKING)
+        return run;
+    if (state == WATCH_FILLING) {
+        step(&run, WATCH_OPENED);
+        return run;
+    }
+    step(&run, WATCH_GARBLED); /* pages from now on */
     if (state == WATCH_LISTING)
         return run;
     if (state == WATCH_TO_LIST) {
@@ -84,7 +91,23 @@ struct expected {
     {                                                                          \
         WATCH_IDLE, WATCH_DO_CANCEL                                            \
     }
-#define FIRST_LIST                                                             \
+#define STREAM                                                                 \
+    {                                                                          \
+        WATCH_ASKING, WATCH_DO_BEGIN | WATCH_DO_STREAM | WATCH_DO_WAIT         \
+    }
+#define FILL                                                                   \
+    {                                                                          \
+        WATCH_FILLING, WATCH_DO_WAIT                                           \
+    }
+#define FILLED                                                                 \
+    {                                                                          \
+        WATCH_WATCHING, WATCH_DO_END                                           \
+    }
+#define PAGES                                                                  \
+    {                                                                          \
+        WATCH_LISTING, WATCH_DO_CANCEL | WATCH_DO_BEGIN | WATCH_DO_LIST        \
+    }
+#define FIRST_PAGE                                                             \
     {                                                                          \
         WATCH_LISTING, WATCH_DO_BEGIN | WATCH_DO_LIST                          \
     }
@@ -109,35 +132,78 @@ struct expected {
         WATCH_TO_WATCH, WATCH_DO_CANCEL | WATCH_DO_WAIT                        \
     }
 
-/* Every state with every event, in the order of watch.h. */
+/* What changes anything, each state with each event; whatever is not named
+ * leaves the state as it is and asks for nothing. */
 static const struct expected expected[WATCH_STATES][WATCH_EVENTS] = {
-    [WATCH_IDLE] = {FIRST_LIST, STAY(IDLE), STAY(IDLE), STAY(IDLE), STAY(IDLE),
-                    STAY(IDLE), STAY(IDLE), STAY(IDLE), STAY(IDLE), STAY(IDLE),
-                    STAY(IDLE), STAY(IDLE), STAY(IDLE), STAY(IDLE), STAY(IDLE),
-                    STAY(IDLE)},
-    [WATCH_LISTING] = {STAY(LISTING), IDLE, NEXT_PAGE, OPEN, STAY(LISTING),
-                       STAY(LISTING), STAY(LISTING), STAY(LISTING), TO_LIST,
-                       TO_LIST, TO_LIST, TO_LIST, TO_LIST, TO_LIST, TO_LIST,
-                       STAY(LISTING)},
-    [WATCH_OPENING] = {STAY(OPENING), IDLE, STAY(OPENING), STAY(OPENING),
-                       STAY(WATCHING), STAY(OPENING), STAY(OPENING), TO_WATCH,
-                       TO_LIST, TO_LIST, TO_WATCH, TO_LIST, TO_WATCH, TO_WATCH,
-                       TO_LIST, TO_WATCH},
-    [WATCH_WATCHING] = {STAY(WATCHING), IDLE, STAY(WATCHING), STAY(WATCHING),
-                        STAY(WATCHING), STAY(WATCHING), STAY(WATCHING),
-                        TO_WATCH, TO_LIST, TO_LIST, TO_WATCH, TO_LIST, TO_WATCH,
-                        TO_WATCH, TO_LIST, STAY(WATCHING)},
-    [WATCH_TO_LIST] = {STAY(TO_LIST), IDLE, STAY(TO_LIST), STAY(TO_LIST),
-                       STAY(TO_LIST), STAY(TO_LIST), STAY(TO_LIST),
-                       STAY(TO_LIST), STAY(TO_LIST), STAY(TO_LIST),
-                       STAY(TO_LIST), STAY(TO_LIST), STAY(TO_LIST),
-                       STAY(TO_LIST), STAY(TO_LIST), FIRST_LIST},
-    [WATCH_TO_WATCH] = {STAY(TO_WATCH), IDLE, STAY(TO_WATCH), STAY(TO_WATCH),
-                        STAY(TO_WATCH), STAY(TO_WATCH), STAY(TO_WATCH),
-                        STAY(TO_WATCH), STAY(TO_WATCH), STAY(TO_WATCH),
-                        STAY(TO_WATCH), STAY(TO_WATCH), STAY(TO_WATCH),
-                        STAY(TO_WATCH), STAY(TO_WATCH), REOPEN},
+    [WATCH_IDLE] = {[WATCH_START] = STREAM},
+    [WATCH_LISTING] = {[WATCH_STOP] = IDLE,
+                       [WATCH_PAGE] = NEXT_PAGE,
+                       [WATCH_LISTED] = OPEN,
+                       [WATCH_EXPIRED] = TO_LIST,
+                       [WATCH_TOO_NEW] = TO_LIST,
+                       [WATCH_DENIED] = TO_LIST,
+                       [WATCH_MISSING] = TO_LIST,
+                       [WATCH_BUSY] = TO_LIST,
+                       [WATCH_CUT] = TO_LIST,
+                       [WATCH_GARBLED] = TO_LIST},
+    [WATCH_OPENING] = {[WATCH_STOP] = IDLE,
+                       [WATCH_OPENED] = STAY(WATCHING),
+                       [WATCH_ENDED] = TO_WATCH,
+                       [WATCH_EXPIRED] = TO_LIST,
+                       [WATCH_TOO_NEW] = TO_LIST,
+                       [WATCH_DENIED] = TO_WATCH,
+                       [WATCH_MISSING] = TO_LIST,
+                       [WATCH_BUSY] = TO_WATCH,
+                       [WATCH_CUT] = TO_WATCH,
+                       [WATCH_GARBLED] = TO_LIST,
+                       [WATCH_TIMER] = TO_WATCH},
+    [WATCH_WATCHING] = {[WATCH_STOP] = IDLE,
+                        [WATCH_ENDED] = TO_WATCH,
+                        [WATCH_EXPIRED] = TO_LIST,
+                        [WATCH_TOO_NEW] = TO_LIST,
+                        [WATCH_DENIED] = TO_WATCH,
+                        [WATCH_MISSING] = TO_LIST,
+                        [WATCH_BUSY] = TO_WATCH,
+                        [WATCH_CUT] = TO_WATCH,
+                        [WATCH_GARBLED] = TO_LIST},
+    [WATCH_ASKING] = {[WATCH_STOP] = IDLE,
+                      [WATCH_OPENED] = FILL,
+                      [WATCH_ENDED] = TO_LIST,
+                      [WATCH_EXPIRED] = TO_LIST,
+                      [WATCH_TOO_NEW] = TO_LIST,
+                      [WATCH_DENIED] = TO_LIST,
+                      [WATCH_MISSING] = TO_LIST,
+                      [WATCH_BUSY] = TO_LIST,
+                      [WATCH_CUT] = TO_LIST,
+                      [WATCH_GARBLED] = PAGES,
+                      [WATCH_TIMER] = TO_LIST},
+    [WATCH_FILLING] = {[WATCH_STOP] = IDLE,
+                       [WATCH_CHANGE] = FILL,
+                       [WATCH_BOOKMARK] = FILL,
+                       [WATCH_FILLED] = FILLED,
+                       [WATCH_ENDED] = TO_LIST,
+                       [WATCH_EXPIRED] = TO_LIST,
+                       [WATCH_TOO_NEW] = TO_LIST,
+                       [WATCH_DENIED] = TO_LIST,
+                       [WATCH_MISSING] = TO_LIST,
+                       [WATCH_BUSY] = TO_LIST,
+                       [WATCH_CUT] = TO_LIST,
+                       [WATCH_GARBLED] = PAGES,
+                       [WATCH_TIMER] = PAGES},
+    [WATCH_TO_LIST] = {[WATCH_STOP] = IDLE, [WATCH_TIMER] = FIRST_PAGE},
+    [WATCH_TO_WATCH] = {[WATCH_STOP] = IDLE, [WATCH_TIMER] = REOPEN},
 };
+
+/* What is not named in the table. */
+static struct expected
+expected_of(enum watch_state state, enum watch_event_type event)
+{
+    struct expected e = expected[state][event];
+
+    if (e.next == WATCH_IDLE && e.actions == 0)
+        e.next = state;
+    return e;
+}
 
 static void
 test_every_state_with_every_event(void **state)
@@ -146,12 +212,13 @@ test_every_state_with_every_event(void **state)
     for (unsigned s = 0; s < WATCH_STATES; s++) {
         for (unsigned e = 0; e < WATCH_EVENTS; e++) {
             struct run run = in_state(s);
+            struct expected wanted = expected_of(s, e);
             struct watch_todo todo;
 
             assert_int_equal(watch_state(run.w), s);
             todo = say(&run, e, "8", e == WATCH_PAGE ? "token" : "", 0);
-            if (watch_state(run.w) != expected[s][e].next ||
-                todo.actions != expected[s][e].actions)
+            if (watch_state(run.w) != wanted.next ||
+                todo.actions != wanted.actions)
                 fail_msg("%s, event %u: %s with actions %x",
                          watch_state_name(s), e,
                          watch_state_name(watch_state(run.w)), todo.actions);
@@ -170,6 +237,140 @@ test_first_list_asks_for_the_newest_state(void **state)
     assert_null(todo.version);
     assert_null(todo.more);
     assert_false(todo.whole);
+    watch_free(run.w);
+}
+
+/* A watch that came to be by a streaming list, at version 7. */
+static struct run
+streamed(void)
+{
+    struct run run = in_state(WATCH_FILLING);
+
+    with(&run, WATCH_FILLED, "7");
+    return run;
+}
+
+static void
+test_streaming_list_goes_on_as_a_watch(void **state)
+{
+    struct run run = in_state(WATCH_IDLE);
+    struct watch_todo todo = step(&run, WATCH_START);
+
+    (void)state;
+    assert_int_equal(todo.wait, 30 * CLOCK_SECOND);
+    assert_in_range(todo.seconds, 300, 600);
+    todo = step(&run, WATCH_OPENED);
+    assert_int_equal(todo.wait, 10 * CLOCK_SECOND);
+    todo = with(&run, WATCH_FILLED, "7");
+    assert_int_equal(todo.actions, WATCH_DO_END);
+    assert_string_equal(watch_version(run.w), "7");
+    assert_false(watch_is_paged(run.w));
+    /* Cut, it is resumed; only what asks for a list gets one. */
+    step(&run, WATCH_CUT);
+    assert_int_equal(step(&run, WATCH_TIMER).actions,
+                     WATCH_DO_WATCH | WATCH_DO_WAIT);
+    watch_free(run.w);
+}
+
+/* Objects of the list come in any order: what broke off is listed again. */
+static void
+test_A06_versions_of_a_list_that_is_not_complete_do_not_count(void **state)
+{
+    struct run run = in_state(WATCH_FILLING);
+    struct watch_todo todo;
+
+    (void)state;
+    with(&run, WATCH_CHANGE, "99");
+    with(&run, WATCH_BOOKMARK, "100");
+    assert_int_equal(watch_state(run.w), WATCH_FILLING);
+    assert_null(watch_version(run.w));
+    step(&run, WATCH_CUT);
+    todo = step(&run, WATCH_TIMER);
+    assert_int_equal(todo.actions,
+                     WATCH_DO_BEGIN | WATCH_DO_STREAM | WATCH_DO_WAIT);
+    assert_null(todo.version);
+    watch_free(run.w);
+}
+
+static void
+test_A06_a_stream_that_never_says_it_is_complete_is_left_for_pages(void **state)
+{
+    struct run run = in_state(WATCH_FILLING);
+    struct watch_todo todo;
+
+    (void)state;
+    /* As long as objects come it may go on, for two minutes. */
+    for (int i = 0; i < 12; i++) {
+        todo = with(&run, i % 2 == 0 ? WATCH_CHANGE : WATCH_BOOKMARK, "8");
+        assert_int_equal(todo.actions, WATCH_DO_WAIT);
+        assert_int_equal(todo.wait, 10 * CLOCK_SECOND);
+        run.now += 10 * CLOCK_SECOND;
+    }
+    assert_int_equal(with(&run, WATCH_CHANGE, "9").wait, 0);
+    step(&run, WATCH_TIMER);
+    assert_int_equal(watch_state(run.w), WATCH_LISTING);
+    /* And that is remembered. */
+    with(&run, WATCH_LISTED, "9");
+    step(&run, WATCH_OPENED);
+    step(&run, WATCH_EXPIRED);
+    assert_int_equal(step(&run, WATCH_TIMER).actions,
+                     WATCH_DO_BEGIN | WATCH_DO_LIST);
+    watch_free(run.w);
+}
+
+static void
+test_streams_that_break_off_twice_are_left_for_pages(void **state)
+{
+    static const enum watch_event_type breaks[] = {WATCH_CUT, WATCH_ENDED};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(breaks); i++) {
+        struct run run = in_state(WATCH_FILLING);
+
+        step(&run, breaks[i]);
+        assert_int_equal(step(&run, WATCH_TIMER).actions & WATCH_DO_STREAM,
+                         WATCH_DO_STREAM);
+        step(&run, WATCH_OPENED);
+        step(&run, breaks[i]);
+        assert_int_equal(step(&run, WATCH_TIMER).actions,
+                         WATCH_DO_BEGIN | WATCH_DO_LIST);
+        watch_free(run.w);
+    }
+}
+
+/* A refusal that says nothing of streaming lists is no reason to leave them. */
+static void
+test_streams_refused_for_the_moment_are_asked_for_again(void **state)
+{
+    static const enum watch_event_type refusals[] = {
+        WATCH_EXPIRED, WATCH_TOO_NEW, WATCH_DENIED, WATCH_MISSING, WATCH_BUSY};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(refusals); i++) {
+        struct run run = streamed();
+
+        step(&run, WATCH_EXPIRED);
+        assert_string_equal(step(&run, WATCH_TIMER).version, "7");
+        for (int try = 0; try < 5; try++) {
+            step(&run, refusals[i]);
+            assert_int_equal(step(&run, WATCH_TIMER).actions,
+                             WATCH_DO_BEGIN | WATCH_DO_STREAM | WATCH_DO_WAIT);
+        }
+        watch_free(run.w);
+    }
+}
+
+static void
+test_A02_new_stream_is_not_older_than_what_was_seen(void **state)
+{
+    struct run run = streamed();
+
+    (void)state;
+    with(&run, WATCH_CHANGE, "12");
+    step(&run, WATCH_EXPIRED);
+    assert_string_equal(step(&run, WATCH_TIMER).version, "12");
+    step(&run, WATCH_TOO_NEW);
+    assert_null(step(&run, WATCH_TIMER).version);
     watch_free(run.w);
 }
 
@@ -518,6 +719,15 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_state_with_every_event),
         cmocka_unit_test(test_first_list_asks_for_the_newest_state),
+        cmocka_unit_test(test_streaming_list_goes_on_as_a_watch),
+        cmocka_unit_test(
+            test_A06_versions_of_a_list_that_is_not_complete_do_not_count),
+        cmocka_unit_test(
+            test_A06_a_stream_that_never_says_it_is_complete_is_left_for_pages),
+        cmocka_unit_test(test_streams_that_break_off_twice_are_left_for_pages),
+        cmocka_unit_test(
+            test_streams_refused_for_the_moment_are_asked_for_again),
+        cmocka_unit_test(test_A02_new_stream_is_not_older_than_what_was_seen),
         cmocka_unit_test(test_pages_keep_the_version_of_the_first),
         cmocka_unit_test(test_pages_go_on_after_a_failure),
         cmocka_unit_test(test_A01_expired_watch_lists_anew),
