@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/api.h"
 #include "common/mem.h"
 
 static void
@@ -227,11 +226,8 @@ rack_capacity(const struct object_rack *rack)
 {
     struct capacity c = {.racks = 1, .nodes = (int64_t)rack->slot_count};
 
-    /* As stored, but no more than can be: what is told is not trusted. */
     for (size_t i = 0; i < rack->slot_count; i++)
-        if (rack->slots[i].gpus > 0)
-            c.gpus +=
-                rack->slots[i].gpus < MAX_GPUS ? rack->slots[i].gpus : MAX_GPUS;
+        c.gpus += rack->slots[i].gpus;
     return c;
 }
 

@@ -169,6 +169,7 @@ struct estate {
     struct informer informer;
     struct projector projector;
     struct placer placer;
+    unsigned most_open;   /* wishes without a result, at most so far */
     uint64_t term, terms; /* 0: does not lead */
     struct wire feed, results, intents;
     struct buf log;
@@ -1839,6 +1840,8 @@ hear_intent(void *arg, uint16_t type, uint32_t id, struct str body)
     trace(e, "says", type, body);
     if (e->projector.linked)
         wire_put(&e->intents, type, id, body);
+    if (e->placer.wishes.open > e->most_open)
+        e->most_open = e->placer.wishes.open;
     if (e->placer.wishes.open > WISH_LIMIT)
         estate_fail(e, "%u wishes are open", e->placer.wishes.open);
 }

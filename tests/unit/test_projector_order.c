@@ -104,11 +104,11 @@ static void
 another_messages_body_is_refused(void **state)
 {
     static const uint16_t types[] = {MSG_RACK_WRITE, MSG_RACK_DELETE,
-                                     MSG_FINALIZER, MSG_NODE_APPLY,
-                                     MSG_STATUS_WRITE};
+                                     MSG_RACK_LOOK,  MSG_FINALIZER,
+                                     MSG_NODE_APPLY, MSG_STATUS_WRITE};
 
     (void)state;
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         struct buf body = {0};
         struct err err = {0};
 

@@ -367,12 +367,59 @@ a_status_without_conditions_has_none(void **state)
     assert_null(merge("{\"n\":0}", &wanted));
 }
 
+/* 7.5: only what is an index and nothing else, and never inside a text. */
+static void
+slots_that_stay_come_from_the_live_rack(void **state)
+{
+    static const char live[] =
+        "{\"spec\":{\"nodes\":[{\"index\":0},{\"index\":12,\"nodeRef\":"
+        "{\"name\":\"n\",\"uid\":\"u\"},\"gpus\":[{\"index\":3}]}]}}";
+    static const struct {
+        const char *spec, *merged; /* NULL: as it was */
+    } rows[] = {
+        {"{\"nodes\":[{\"index\":0,\"gpus\":[]},{\"index\":12}]}",
+         "{\"nodes\":[{\"index\":0,\"gpus\":[]},{\"index\":12,\"nodeRef\":{"
+         "\"name\":\"n\",\"uid\":\"u\"},\"gpus\":[{\"index\":3}]}]}"},
+        {"[{\"index\":12},{\"index\":0}]",
+         "[{\"index\":12,\"nodeRef\":{\"name\":\"n\",\"uid\":\"u\"},\"gpus\":"
+         "[{\"index\":3}]},{\"index\":0}]"},
+        {"{\"nodes\":[{\"index\":12,\"gpus\":[]}]}", NULL},
+        {"{\"name\":\"{\\\"index\\\":12}\"}", NULL},
+        {"[{\"index\":}]", NULL},
+        {"[{\"index\":12", NULL},
+        {"{\"index\":", NULL},
+        {"", NULL},
+    };
+    json_t *object = parse(live);
+    struct buf out = {0};
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < nitems(rows); i++) {
+        assert_int_equal(render_keeps(str_of(rows[i].spec)),
+                         rows[i].merged != NULL);
+        assert_int_equal(render_kept(&out, str_of(rows[i].spec), object, &err),
+                         rows[i].merged != NULL);
+        if (rows[i].merged != NULL)
+            check_body(&out, rows[i].merged);
+    }
+    assert_int_equal(render_kept(&out, STR("[{\"index\":5}]"), object, &err),
+                     -1);
+    assert_int_equal(render_kept(&out,
+                                 STR("[{\"index\":99999999999999999999}]"),
+                                 object, &err),
+                     0);
+    buf_fini(&out);
+    json_decref(object);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rack_is_created_whole),
         cmocka_unit_test(a_rack_is_updated_in_the_version_seen),
+        cmocka_unit_test(slots_that_stay_come_from_the_live_rack),
         cmocka_unit_test(a_rack_is_deleted_in_the_version_seen),
         cmocka_unit_test(a_node_is_applied_with_its_uid_and_our_keys),
         cmocka_unit_test(a_release_names_the_node_and_nothing_else),

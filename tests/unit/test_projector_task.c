@@ -68,17 +68,33 @@ static const struct object_owner controllers[] = {
 };
 
 static struct order *
-rack(const char *uid, const char *version)
+rack_with(const char *uid, const char *version, const char *spec)
 {
     const struct intent_rack i = {
         .target = {STR("r"), str_of(uid), str_of(version)},
         .owners = {controllers, 2},
-        .spec = STR("{}"),
+        .spec = str_of(spec),
     };
     struct buf body = {0};
 
     intent_rack_pack(&body, &i);
     return order_of(MSG_RACK_WRITE, &body);
+}
+
+static struct order *
+rack(const char *uid, const char *version)
+{
+    return rack_with(uid, version, "{}");
+}
+
+static struct order *
+question(void)
+{
+    const struct target t = {STR("r"), STR(""), STR("")};
+    struct buf body = {0};
+
+    intent_delete_pack(&body, &t);
+    return order_of(MSG_RACK_LOOK, &body);
 }
 
 static struct order *
@@ -291,6 +307,58 @@ updating_a_rack(void **state)
 #define EMPTY(version)                                                         \
     "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"" version              \
     "\"},\"spec\":{\"nodes\":[{\"index\":0}]}}"
+
+/* A slot named by its index alone comes from the live rack, in this version of
+ * it. */
+static void
+updating_a_rack_with_a_slot_kept(void **state)
+{
+#define READ "GET " RACKS "/r"
+#define PUT "PUT " RACKS "/r" MANAGER
+#define KEEPS(index)                                                           \
+    "{\"nodes\":[{\"index\":0,\"gpus\":[]},{\"index\":" index "}]}"
+    static const struct {
+        const char *spec;
+        struct exchange x[3];
+        struct ending ending;
+    } rows[] = {
+        {KEEPS("0"), {{READ, 200, STANDING}, {PUT, 200, OBJECT}}, DONE("9")},
+        {KEEPS("7"), {{READ, 200, STANDING}}, ENDS(INVALID)},
+        {KEEPS("0"),
+         {{READ, 200, EMPTY("6")}},
+         {VERDICT_ENDED, OUTCOME_STALE, "6", NULL}},
+        {KEEPS("0"), {{READ, 404, STATUS("NotFound", "")}}, ENDS(GONE)},
+        {KEEPS("0"), {{READ, 200, "junk"}}, FAILS},
+        {KEEPS("0"), {{READ, 500, ""}}, FAILS},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < nitems(rows); i++)
+        check(rack_with("u", "5", rows[i].spec), rows[i].x, &rows[i].ending);
+#undef PUT
+#undef READ
+}
+
+static void
+looking_at_a_rack(void **state)
+{
+#define READ "GET " RACKS "/r"
+    static const struct {
+        struct exchange x[2];
+        struct ending ending;
+    } rows[] = {
+        {{{READ, 200, OBJECT}}, DONE("9")},
+        {{{READ, 404, STATUS("NotFound", "")}}, ENDS(GONE)},
+        {{{READ, 404, "404 page not found"}}, FAILS},
+        {{{READ, 500, ""}}, FAILS},
+        {{{READ, 0, ""}}, FAILS},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < nitems(rows); i++)
+        check(question(), rows[i].x, &rows[i].ending);
+#undef READ
+}
 
 static void
 deleting_a_rack(void **state)
@@ -792,6 +860,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creating_a_rack),
         cmocka_unit_test(updating_a_rack),
+        cmocka_unit_test(updating_a_rack_with_a_slot_kept),
+        cmocka_unit_test(looking_at_a_rack),
         cmocka_unit_test(deleting_a_rack),
         cmocka_unit_test(editing_finalizers),
         cmocka_unit_test(writing_statuses),
