@@ -562,7 +562,7 @@ change_term(struct estate *e)
 static void
 disturb(struct estate *e)
 {
-    switch (below(e, 6)) {
+    switch (below(e, 7)) {
     case 0:
         fail_placer(e);
         break;
@@ -570,6 +570,7 @@ disturb(struct estate *e)
         fail_informer(e);
         break;
     case 2:
+    case 4:
         fail_projector(e);
         break;
     case 3:
@@ -619,30 +620,69 @@ request(struct estate *e, bool faults)
 }
 
 static void
-proceed(struct estate *e, bool faults)
+hear_any(struct estate *e, bool faults)
 {
-    switch (below(e, 9)) {
-    case 0:
-    case 1:
-        informer_hear(e, (enum object_kind)below(e, KIND_COUNT));
-        break;
-    case 2:
-        informer_tell(e);
-        break;
-    case 3:
-    case 4:
-        placer_hear(e, &e->feed);
-        break;
-    case 5:
-        placer_hear(e, &e->results);
-        break;
-    case 6:
-        projector_hear(e);
-        break;
-    default:
-        request(e, faults);
-        break;
-    }
+    (void)faults;
+    informer_hear(e, (enum object_kind)below(e, KIND_COUNT));
+}
+
+static void
+tell_next(struct estate *e, bool faults)
+{
+    (void)faults;
+    informer_tell(e);
+}
+
+static void
+feed_placer(struct estate *e, bool faults)
+{
+    (void)faults;
+    placer_hear(e, &e->feed);
+}
+
+static void
+answer_placer(struct estate *e, bool faults)
+{
+    (void)faults;
+    placer_hear(e, &e->results);
+}
+
+static void
+pass_intent(struct estate *e, bool faults)
+{
+    (void)faults;
+    projector_hear(e);
+}
+
+static void (*const moves[])(struct estate *e, bool faults) = {
+    hear_any, tell_next, feed_placer, answer_placer, pass_intent, request};
+
+/* How often each of them goes on: some are slow in one history, others in
+ * another. */
+struct pace {
+    int weights[nitems(moves)];
+    int sum;
+};
+
+static struct pace
+any_pace(struct estate *e)
+{
+    struct pace pace = {.sum = 0};
+
+    for (size_t i = 0; i < nitems(moves); i++)
+        pace.sum += pace.weights[i] = 1 << below(e, 5);
+    return pace;
+}
+
+static void
+proceed(struct estate *e, const struct pace *pace, bool faults)
+{
+    int at = below(e, pace->sum);
+    size_t i = 0;
+
+    while (at >= pace->weights[i])
+        at -= pace->weights[i++];
+    moves[i](e, faults);
 }
 
 /* Nobody else stands in the way any more, or some still do. */
@@ -742,12 +782,14 @@ static void
 run(uint64_t state, bool faults)
 {
     static struct estate e;
+    struct pace pace;
     int steps;
 
     estate_init(&e, state);
     e.judge = judge;
     e.strict = !faults;
     steps = below(&e, STEPS);
+    pace = any_pace(&e);
     for (int i = 0; i < 6; i++)
         do_create_node(&e);
     put_profile(&e, "p0", (struct declared_profile){1 + below(&e, 3), 1, 0});
@@ -757,10 +799,10 @@ run(uint64_t state, bool faults)
     for (int i = 0; i < steps; i++) {
         if (one_in(&e, 6))
             act(&e);
-        else if (faults && one_in(&e, 20))
+        else if (faults && one_in(&e, 12))
             disturb(&e);
-        for (int j = below(&e, 6); j >= 0; j--)
-            proceed(&e, faults);
+        for (int j = below(&e, 12); j >= 0; j--)
+            proceed(&e, &pace, faults);
     }
     end(&e);
     estate_fini(&e);
