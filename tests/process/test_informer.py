@@ -110,6 +110,24 @@ class Lists(Reading):
         self.assertIn("no streaming list is offered", worker.output())
         self.ended(worker)
 
+    def test_A06_streaming_lists_that_break_off_are_left_for_pages(self):
+        server = self.server(streaming=True)
+        declare(server, 2)
+        for path in (NODES, RACKS):
+            server.answer(f"GET {path}", lambda exchange: (
+                exchange.begin_stream(api.PROTOBUF if exchange.path == NODES
+                                      else "application/json"), exchange.close()), times=2)
+        worker = self.informer(server)
+        self.synced(worker)
+        for path in (NODES, RACKS):
+            self.assertEqual((len(streams(server, path)), len(lists(server, path))), (2, 1))
+        said = [json.loads(line) for line in worker.output().splitlines()
+                if "no streaming list is offered" in line]
+        self.assertEqual({line["resource"] for line in said}, {"nodes", "sgpuracks"})
+        for line in said:
+            self.assertTrue(line["reason"])
+        self.ended(worker)
+
     def test_A06_A08_A10_many_objects_however_lists_come(self):
         for options in ({"streaming": True}, {"pages": True}, {}):
             with self.subTest(**options):
