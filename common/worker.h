@@ -75,8 +75,9 @@ struct worker_fact {
     int64_t number;
 };
 
-/* Tells the supervisor how this worker is: ok, or why it is not (one line that
- * /readyz shows), and its facts.  What equals the last report is not sent. */
+/* Tells the supervisor how this worker is: ok or not, what it waits for or
+ * lacks (one line that /readyz shows; it may stand beside ok), and its facts.
+ * What equals the last report is not sent. */
 void worker_report(struct worker *w, bool ok, const char *reason,
                    const struct worker_fact *facts);
 

@@ -224,7 +224,7 @@ on_access(void *arg, const char *missing)
 
 /* Lists in pages need the one, all else the other. */
 static int
-ask_access(struct informer *in, struct event_base *base, struct err *err)
+ask_access(struct informer *in, struct err *err)
 {
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
         in->rights[kind] = (struct kube_right){
@@ -232,8 +232,8 @@ ask_access(struct informer *in, struct event_base *base, struct err *err)
             .group = resource_of(kind)->group,
             .resource = resource_of(kind)->plural,
         };
-    in->access = kube_access_new(base, &in->config, in->rights, KIND_COUNT,
-                                 on_access, in, err);
+    in->access = kube_access_new(worker_base(in->worker), &in->config,
+                                 in->rights, KIND_COUNT, on_access, in, err);
     return in->access == NULL ? -1 : 0;
 }
 
@@ -320,8 +320,7 @@ configure(void *state, struct worker *w, struct err *err)
     if (kube_config_load(&in->config, worker_option(w, "kubeconfig"), err) != 0)
         return -1;
     in->client = kube_client_new(base, &in->config, err);
-    if (in->client == NULL || ask_access(in, base, err) != 0) {
-        kube_client_free(in->client);
+    if (in->client == NULL) {
         kube_config_fini(&in->config);
         return -1;
     }
@@ -343,10 +342,9 @@ start(void *state, struct err *err)
 {
     struct informer *in = state;
 
-    (void)err;
     in->started = true;
     follow(in);
-    return 0;
+    return ask_access(in, err);
 }
 
 static void

@@ -38,6 +38,7 @@ struct source {
     struct source_counts counts;
     struct err line;   /* what it waits for */
     struct err logged; /* what was logged of that last */
+    struct err why;    /* the last streaming list came to nothing */
 };
 
 static void step(struct source *s, struct watch_event event);
@@ -75,10 +76,10 @@ log_expired(const struct source *s, const struct err *line)
 
 /* No trouble either: pages do as well. */
 static void
-log_pages(const struct source *s, const struct err *line)
+log_pages(const struct source *s)
 {
     log_info("no streaming list is offered, listing in pages",
-             F_STR("resource", s->r->plural), F_STR("reason", line->text));
+             F_STR("resource", s->r->plural), F_STR("reason", s->why.text));
 }
 
 /* --- the answers --- */
@@ -159,11 +160,13 @@ static void
 tell_trouble(struct source *s, enum watch_event_type type,
              const struct err *line)
 {
+    bool streaming = is_streaming_list(s);
+
+    if (streaming)
+        s->why = *line;
     if (type == WATCH_EXPIRED)
         log_expired(s, line);
-    else if (type == WATCH_GARBLED && is_streaming_list(s))
-        log_pages(s, line);
-    else
+    else if (type != WATCH_GARBLED || !streaming)
         set_waiting(s, line);
 }
 
@@ -326,12 +329,12 @@ on_watch_done(void *arg, const struct kube_response *response)
     } else if (stream_is_inside(s->stream)) {
         err_set(&line, "%s: the watch broke off in the middle of an event",
                 s->r->plural);
-        set_waiting(s, &line);
+        tell_trouble(s, WATCH_CUT, &line);
         step(s, (struct watch_event){.type = WATCH_CUT});
     } else {
         if (is_streaming_list(s)) {
             err_set(&line, "%s: the streaming list broke off", s->r->plural);
-            set_waiting(s, &line);
+            tell_trouble(s, WATCH_ENDED, &line);
         }
         step(s, (struct watch_event){.type = WATCH_ENDED});
     }
@@ -432,11 +435,14 @@ tell_version(struct source *s)
 static void
 step(struct source *s, struct watch_event event)
 {
+    bool paged = watch_is_paged(s->watch);
     struct watch_todo todo;
 
     event.now = clock_now();
     evutil_secure_rng_get_bytes(&event.dice, sizeof(event.dice));
     todo = watch_step(s->watch, &event);
+    if (watch_is_paged(s->watch) && !paged)
+        log_pages(s);
     if ((todo.actions & WATCH_DO_CANCEL) != 0)
         end_request(s);
     if ((todo.actions & WATCH_DO_END) != 0)
@@ -459,20 +465,18 @@ static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
     struct source *s = arg;
-    enum watch_state before = watch_state(s->watch);
+    enum watch_state state = watch_state(s->watch);
     struct err line;
 
     (void)fd;
     (void)what;
-    if (before == WATCH_OPENING || before == WATCH_ASKING) {
+    if (state == WATCH_OPENING || state == WATCH_ASKING) {
         err_set(&line, "%s: the watch does not open", s->r->plural);
         set_waiting(s, &line);
     }
+    if (state == WATCH_FILLING)
+        err_set(&s->why, "the server never says that it is complete");
     step(s, (struct watch_event){.type = WATCH_TIMER});
-    if (before == WATCH_FILLING && watch_is_paged(s->watch)) {
-        err_set(&line, "the server never says that it is complete");
-        log_pages(s, &line);
-    }
 }
 
 /* --- life --- */

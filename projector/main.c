@@ -296,9 +296,7 @@ configure(void *state, struct worker *w, struct err *err)
     if (p->client == NULL)
         return -1;
     writer_client(p->writer, p->client);
-    p->access = kube_access_new(worker_base(w), &p->config, rights,
-                                nitems(rights), on_access, p, err);
-    return p->access == NULL ? -1 : 0;
+    return 0;
 }
 
 static int
@@ -323,7 +321,9 @@ start(void *state, struct err *err)
         return err_set(err, "no lease page was granted");
     writer_lease(p->writer, p->page);
     report(p);
-    return 0;
+    p->access = kube_access_new(worker_base(p->worker), &p->config, rights,
+                                nitems(rights), on_access, p, err);
+    return p->access == NULL ? -1 : 0;
 }
 
 static void

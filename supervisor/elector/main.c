@@ -299,25 +299,26 @@ on_access(void *arg, const char *missing)
     struct elector *el = arg;
 
     err_set(&el->missing, "%s", missing);
-    if (el->election != NULL)
-        report(el);
+    report(el);
 }
 
 static int
-ask_access(struct elector *el, const struct wire_config *wire, struct err *err)
+ask_access(struct elector *el, struct err *err)
 {
+    const struct worker *w = el->worker;
+
     /* A role cannot name the object that is to be created. */
     el->rights[0] = (struct kube_right){
         .verbs = "get update",
         .group = "coordination.k8s.io",
         .resource = "leases",
-        .namespace = wire->namespace,
-        .name = wire->name,
+        .namespace = worker_option(w, "leader-election-namespace"),
+        .name = worker_option(w, "leader-election-name"),
     };
     el->rights[1] = el->rights[0];
     el->rights[1].verbs = "create";
     el->rights[1].name = NULL;
-    el->access = kube_access_new(worker_base(el->worker), &el->kube, el->rights,
+    el->access = kube_access_new(worker_base(w), &el->kube, el->rights,
                                  nitems(el->rights), on_access, el, err);
     return el->access == NULL ? -1 : 0;
 }
@@ -352,7 +353,7 @@ configure(void *state, struct worker *w, struct err *err)
     if (kube_config_load(&el->kube, worker_option(w, "kubeconfig"), err) != 0)
         return -1;
     el->wire = wire_new(worker_base(w), &el->kube, &wire, on_answer, el, err);
-    return el->wire == NULL ? -1 : ask_access(el, &wire, err);
+    return el->wire == NULL ? -1 : 0;
 }
 
 static int
@@ -383,7 +384,7 @@ start(void *state, struct err *err)
     lease_page_read(el->page, &term, &deadline);
     el->election = election_new(&el->config, term, deadline);
     on_time(-1, 0, el);
-    return 0;
+    return ask_access(el, err);
 }
 
 static void

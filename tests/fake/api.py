@@ -11,7 +11,7 @@ TLS is not what it is for.
     api.answer("GET /api/v1/nodes", status(429, retry_after=1), times=2)
 
 From then on the first two requests that begin so are refused.  Other replies:
-cut, stall, raw, changed, reset, pieces, compressed.  A watch that is open is cut, fed with
+cut, stall, late, raw, changed, reset, pieces, compressed.  A watch that is open is cut, fed with
 bytes, expired, made deaf or sent a bookmark by cut_watches, say, expire, deafen
 and bookmark.
 
@@ -175,6 +175,14 @@ def stall(exchange):
     """No answer, for as long as the client waits."""
     exchange.wait_closed()
     exchange.close()
+
+
+def late(seconds):
+    """The right answer, when that time is over."""
+    def reply(exchange):
+        time.sleep(seconds)
+        exchange.serve()
+    return reply
 
 
 def raw(data):

@@ -110,6 +110,24 @@ class Lists(Reading):
         self.assertIn("no streaming list is offered", worker.output())
         self.ended(worker)
 
+    def test_A06_streaming_lists_that_break_off_are_left_for_pages(self):
+        server = self.server(streaming=True)
+        declare(server, 2)
+        for path in (NODES, RACKS):
+            server.answer(f"GET {path}", lambda exchange: (
+                exchange.begin_stream(api.PROTOBUF if exchange.path == NODES
+                                      else "application/json"), exchange.close()), times=2)
+        worker = self.informer(server)
+        self.synced(worker)
+        for path in (NODES, RACKS):
+            self.assertEqual((len(streams(server, path)), len(lists(server, path))), (2, 1))
+        said = [json.loads(line) for line in worker.output().splitlines()
+                if "no streaming list is offered" in line]
+        self.assertEqual({line["resource"] for line in said}, {"nodes", "sgpuracks"})
+        for line in said:
+            self.assertTrue(line["reason"])
+        self.ended(worker)
+
     def test_A06_A08_A10_many_objects_however_lists_come(self):
         for options in ({"streaming": True}, {"pages": True}, {}):
             with self.subTest(**options):
@@ -174,6 +192,33 @@ class Lists(Reading):
         self.assertEqual(len(again), 2)
         self.assertEqual(again[1].query["resourceVersionMatch"], "NotOlderThan")
         self.assertGreaterEqual(int(again[1].query["resourceVersion"]), int(seen))
+        self.ended(worker)
+
+    def test_a_server_that_lags_holds_up_what_it_is_asked_and_nothing_else(self):
+        for streaming in (True, False):
+            with self.subTest(streaming=streaming):
+                server = self.server(streaming=streaming)
+                declare(server, 2)
+                server.answer(f"GET {NODES}", api.late(3), times=1)
+                worker = self.informer(server)
+                ok, reason, facts = self.state(worker, lambda ok, reason, facts:
+                                               reason == "nodes: listing")
+                self.assertFalse(ok)
+                self.assertEqual((facts["profiles"], facts["inventories"]), (1, 1))
+                # The reader gets all at once, and nothing of a part.
+                self.assertEqual(worker.links["placer"].now(), [])
+                self.assertEqual(self.synced(worker),
+                                 ["nvl72", "demo", "sim-000", "sim-001"])
+                self.ended(worker)
+
+    def test_A09_what_a_list_holds_twice_is_one_object(self):
+        server = self.server()
+        for plural, make in (("nodes", api.node), ("sgpuracks", rack)):
+            for name in ("a", "b"):
+                server.put(plural, make(name))
+            server.objects[plural]["again"] = server.objects[plural]["a"]
+        worker = self.informer(server)
+        self.assertEqual(self.synced(worker), ["a", "b", "a", "b"])
         self.ended(worker)
 
     def test_A04_version_that_the_server_does_not_know_is_dropped_at_once(self):
