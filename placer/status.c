@@ -433,7 +433,7 @@ status_rack(struct placer *p, const char *name)
 
     if (r == NULL)
         return;
-    if (n->inventory == SIZE_MAX || !rack_owned(&r->o) || r->o.meta.deleting) {
+    if (!n->own || r->o.meta.deleting) {
         wish_drop(&p->wishes, ACTION_RACK_STATUS, r->o.meta.name);
         return;
     }

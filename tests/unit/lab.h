@@ -477,6 +477,14 @@ lab_asked(const struct lab *l, uint16_t type, const char *name)
     return NULL;
 }
 
+/* It is carried out, held back or not. */
+static UNUSED void
+lab_carry(struct lab *l, uint16_t type, const char *name)
+{
+    lab_carry_out(l, (size_t)(lab_asked(l, type, name) - l->asked));
+}
+
+/* It is answered so, and nothing else happens. */
 static UNUSED void
 lab_answer(struct lab *l, uint16_t type, const char *name, enum outcome outcome,
            const char *version)
