@@ -429,15 +429,19 @@ lab_carry_out(struct lab *l, size_t at)
     arena_fini(&arena);
 }
 
-/* The first intent that is not held back; count if there is none. */
+/* The first intent that is not held back, statuses last: they wait for quiet.
+ * count if there is none. */
 static UNUSED size_t
 lab_next(const struct lab *l)
 {
-    size_t i = 0;
+    size_t found = l->count;
 
-    while (i < l->count && l->held != 0 && l->asked[i].type == l->held)
-        i++;
-    return i;
+    for (size_t i = l->count; i-- > 0;)
+        if (l->asked[i].type != l->held &&
+            (found == l->count || l->asked[i].type != MSG_STATUS_WRITE ||
+             l->asked[found].type == MSG_STATUS_WRITE))
+            found = i;
+    return found;
 }
 
 /* The feed tells what has changed. */
@@ -457,12 +461,16 @@ lab_settle(struct lab *l)
 
     lab_batch(l);
     for (size_t at; (at = lab_next(l)) < l->count; lab_batch(l)) {
+        bool statuses = l->asked[at].type == MSG_STATUS_WRITE;
         size_t left = l->count;
 
         if (++rounds > 500)
             fail_msg("it never ends: %.400s", buf_take(&l->told));
-        for (; left > 0 && at < l->count; left--, at = lab_next(l))
+        while (left-- > 0 && at < l->count &&
+               statuses == (l->asked[at].type == MSG_STATUS_WRITE)) {
             lab_carry_out(l, at);
+            at = lab_next(l);
+        }
     }
 }
 
