@@ -91,6 +91,8 @@ sum_capacity(const struct plan_inventory *v)
 {
     struct capacity sum = {0};
 
+    if (v->world->spec.verdict == INVENTORY_TOO_LARGE)
+        return sum;
     for (size_t i = 0; i < v->group_count; i++)
         if (capacity_add(&sum, v->groups[i].capacity, NULL) != 0)
             return (struct capacity){0};

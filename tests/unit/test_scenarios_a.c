@@ -155,6 +155,7 @@ test_A03_too_many_racks_before_any_profile(void **state)
     lab_start(&l);
     assert_told(&l, "");
     assert_accepted(&l, "lab", "False CapacityExceeded");
+    assert_at(&l, KIND_INVENTORY, "lab", "status.capacity", ZERO);
     assert_int_equal(l.s.p.alloc.group_count, 0);
     assert_int_equal(l.s.p.alloc.evaluations, 0);
     lab_fini(&l);
