@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "informer/convert.h"
 #include "informer/extract.h"
 #include "tests/unit/placer_sim.h"
 
@@ -263,8 +262,9 @@ lab_add_bound(struct buf *out, const json_t *spec)
 
 /* ---- the feed ---------------------------------------------------------- */
 
+/* False if it is not eligible. */
 static UNUSED bool
-lab_node_pack(struct lab *l, struct buf *out, json_t *node)
+lab_node_pack(struct buf *out, json_t *node)
 {
     const json_t *texts = json_at(node, "metadata.labels");
     struct pair labels[8];
@@ -284,7 +284,6 @@ lab_node_pack(struct lab *l, struct buf *out, json_t *node)
     const char *key;
     json_t *value;
 
-    (void)l;
     json_object_foreach((json_t *)(uintptr_t)texts, key, value)
     {
         assert_true(count < nitems(labels));
@@ -324,7 +323,7 @@ lab_show(struct lab *l, enum object_kind kind, const char *name,
     struct buf body = {0};
 
     if (there && kind == KIND_NODE)
-        there = lab_node_pack(l, &body, object);
+        there = lab_node_pack(&body, object);
     else if (there)
         lab_object_pack(&body, kind, object);
     if (there)
