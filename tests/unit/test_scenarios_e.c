@@ -417,24 +417,23 @@ test_C06_one_plan_for_one_state(void **state)
 
     (void)state;
     converge(&l);
-    l.held = MSG_RACK_WRITE;
+    l.held = MSG_NODE_APPLY;
     lab_node(&l, "n3", 3, "y");
     lab_settle(&l);
-    assert_told(&l, "update one/b/0 n3 -\n");
+    assert_told(&l, "update one/b/0 n3 -\n"
+                    "apply n3 one/b/0/0\n");
     lab_node(&l, "n4", 4, "y");
     lab_node(&l, "n5", 5, "x");
     lab_feed(&l);
-    lab_carry(&l, MSG_RACK_WRITE, lab_rack(&l, "one", "b", 0));
+    lab_answer(&l, MSG_NODE_APPLY, "n3", OUTCOME_STALE, "");
     assert_told(&l, "");
     lab_label(&l, "n5", "pool", "y");
     lab_label(&l, "n4", "pool", "x");
     lab_feed(&l);
     assert_told(&l, "");
-    l.held = 0;
     lab_settle(&l);
     assert_told(&l, "update one/a/0 n1 n4\n"
-                    "apply n3 one/b/0/0\n"
-                    "update one/b/0 n3 n5\n" /* it was on its way before */
+                    "update one/b/0 n3 n5\n"
                     "apply n4 one/a/0/1\n"
                     "apply n5 one/b/0/1\n");
     lab_fini(&l);
