@@ -95,6 +95,9 @@ lab_read(struct lab *l, const struct sim_said *said, const struct value *body,
     case MSG_RACK_DELETE:
         buf_printf(&l->told, "delete %s", *place == '\0' ? said->name : place);
         break;
+    case MSG_RACK_LOOK:
+        buf_printf(&l->told, "look %s", *place == '\0' ? said->name : place);
+        break;
     case MSG_NODE_APPLY:
         rc = intent_node_unpack(&node, body, arena, NULL);
         lab_tell_node(l, &node);
@@ -284,6 +287,16 @@ lab_project(struct lab *l, const char *name, const char *clique,
 }
 
 static UNUSED enum outcome
+lab_look_at_rack(struct lab *l, const struct value *body, struct arena *arena)
+{
+    struct target target;
+
+    assert_int_equal(intent_delete_unpack(&target, body, arena, NULL), 0);
+    return lab_find(l, KIND_RACK, target.name.s) == NULL ? OUTCOME_GONE
+                                                         : OUTCOME_DONE;
+}
+
+static UNUSED enum outcome
 lab_apply_node(struct lab *l, const struct value *body, struct arena *arena)
 {
     struct intent_node i;
@@ -403,6 +416,7 @@ lab_carry_out(struct lab *l, size_t at)
     } acts[] = {
         {MSG_RACK_WRITE, lab_write_rack},
         {MSG_RACK_DELETE, lab_delete_rack},
+        {MSG_RACK_LOOK, lab_look_at_rack},
         {MSG_NODE_APPLY, lab_apply_node},
         {MSG_FINALIZER, lab_edit_finalizer},
         {MSG_STATUS_WRITE, lab_write_status},

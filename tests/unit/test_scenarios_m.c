@@ -326,6 +326,45 @@ test_M13_a_profile_edit_updates_every_rack(void **state)
     lab_fini(&l);
 }
 
+/* Creates of one group may be on their way together; after the first such
+ * answer none of them is sent again until an input changes. */
+static void
+test_M14_a_create_that_is_invalid(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    begin(&l);
+    l.held = MSG_RACK_WRITE;
+    lab_start(&l);
+    assert_told(&l, "finalizer lab on\n"
+                    "create lab/a/0 n1 n2\n"
+                    "create lab/a/1 n3 -\n");
+    lab_answer(&l, MSG_RACK_WRITE, lab_rack(&l, "lab", "a", 0), OUTCOME_INVALID,
+               "");
+    lab_settle(&l);
+    /* The other is called back, which may have been too late. */
+    assert_told(&l, "look lab/a/1\n");
+    lab_changed(&l, KIND_INVENTORY, "lab");
+    lab_changed(&l, KIND_NODE, "n1");
+    lab_settle(&l);
+    assert_told(&l, "");
+    assert_stands(&l, KIND_INVENTORY, "lab", "ResolvedRefs",
+                  "False InvalidProfile");
+    l.held = 0;
+    lab_edit(&l, KIND_PROFILE, "p", "spec.node.gpus.model",
+             "{\"product\":\"new\"}");
+    lab_settle(&l);
+    assert_told(&l, "create lab/a/0 n1 n2\n"
+                    "create lab/a/1 n3 -\n"
+                    "apply n1 lab/a/0/0\n"
+                    "apply n2 lab/a/0/1\n"
+                    "apply n3 lab/a/1/0\n");
+    assert_stands(&l, KIND_INVENTORY, "lab", "ResolvedRefs",
+                  "True ProfilesResolved");
+    lab_fini(&l);
+}
+
 /* How the projector takes an answer to an order. */
 static struct answer
 answer(const struct lab_asked *a, int status, const char *body)
@@ -493,6 +532,7 @@ main(void)
         cmocka_unit_test(test_M11_selectors_on_projected_labels),
         cmocka_unit_test(test_M12_a_profile_that_is_made_anew),
         cmocka_unit_test(test_M13_a_profile_edit_updates_every_rack),
+        cmocka_unit_test(test_M14_a_create_that_is_invalid),
         cmocka_unit_test(test_M15_a_server_in_trouble),
         cmocka_unit_test(test_M16_a_create_meets_a_rack_of_ours),
         cmocka_unit_test(test_M18_a_conflict_with_the_same_spec),

@@ -18,7 +18,6 @@ converge(struct lab *l)
     lab_init(l);
     lab_profile(l, "p", 1);
     lab_inventory(l, "lab", 1, "[" LAB_GROUP("a", 2) "]");
-    lab_node(l, "n1", 1, NULL);
     rack = lab_rack(l, "lab", "a", 0);
     lab_foreign_rack(l, rack);
     lab_start(l);
@@ -32,7 +31,6 @@ assert_conflict(const struct lab *l)
                   "False RackOwnershipConflict");
 }
 
-/* Its slot is held for nobody: the Node waits for it. */
 static void
 test_O01_somebody_elses_rack(void **state)
 {
@@ -85,7 +83,7 @@ test_O02_a_conflict_is_quiet(void **state)
     lab_quiet(&l);
     for (int i = 0; i < 10; i++) {
         lab_changed(&l, KIND_RACK, rack);
-        lab_changed(&l, KIND_NODE, "n1");
+        lab_changed(&l, KIND_INVENTORY, "lab");
         lab_settle(&l);
         assert_silent(&l);
     }
@@ -103,8 +101,7 @@ test_O03_the_other_rack_goes(void **state)
     lab_quiet(&l);
     lab_remove(&l, KIND_RACK, rack);
     lab_settle(&l);
-    assert_told(&l, "create lab/a/0 n1\n"
-                    "apply n1 lab/a/0/0\n");
+    assert_told(&l, "create lab/a/0 -\n");
     assert_stands(&l, KIND_INVENTORY, "lab", "Programmed", "True Programmed");
     lab_fini(&l);
 }
