@@ -39,11 +39,14 @@ names(const struct object_node *node, const struct projection *binding)
     struct arena arena = {0};
     struct assignment a;
     struct assignment b;
+    /* A binding that cannot be put in words (its index is negative) was never
+     * told to a Node. */
     bool same =
-        str_eq(node->annotation, binding->annotation) ||
-        (assignment_decode(&a, node->annotation, &arena, NULL) == 0 &&
-         assignment_decode(&b, binding->annotation, &arena, NULL) == 0 &&
-         assignment_same(&a, &b));
+        node->annotation.n > 0 &&
+        (str_eq(node->annotation, binding->annotation) ||
+         (assignment_decode(&a, node->annotation, &arena, NULL) == 0 &&
+          assignment_decode(&b, binding->annotation, &arena, NULL) == 0 &&
+          assignment_same(&a, &b)));
 
     arena_fini(&arena);
     return same;

@@ -91,6 +91,8 @@ sum_capacity(const struct plan_inventory *v)
 {
     struct capacity sum = {0};
 
+    if (v->world->spec.verdict == INVENTORY_TOO_LARGE)
+        return sum;
     for (size_t i = 0; i < v->group_count; i++)
         if (capacity_add(&sum, v->groups[i].capacity, NULL) != 0)
             return (struct capacity){0};
@@ -433,7 +435,7 @@ status_rack(struct placer *p, const char *name)
 
     if (r == NULL)
         return;
-    if (n->inventory == SIZE_MAX || !rack_owned(&r->o) || r->o.meta.deleting) {
+    if (!n->own || r->o.meta.deleting) {
         wish_drop(&p->wishes, ACTION_RACK_STATUS, r->o.meta.name);
         return;
     }

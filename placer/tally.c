@@ -104,24 +104,33 @@ judge(struct tally_rack *n, const struct plan_rack *wanted,
                       str_is(have->o.digest, plan_digest(wanted));
 }
 
+/* What is bound in a rack is its inventory's. */
+static void
+count_slots(const struct placer *p, struct tally_rack *n,
+            const struct plan_inventory *v, const struct object_rack *rack)
+{
+    for (size_t i = 0; i < rack->slot_count; i++)
+        if (rack->slots[i].node.name.n > 0)
+            count_slot(p, n, rack, &rack->slots[i]);
+    n->group = group_at(v, rack->group);
+}
+
+/* A rack is told of to the inventory that wants its name, else to its own. */
 static void
 count(const struct placer *p, struct tally_rack *n,
       const struct plan_rack *wanted, const struct world_rack *have)
 {
-    const struct plan_inventory *v = NULL;
+    const struct plan_inventory *own = NULL;
+    const struct plan_inventory *v;
 
-    if (wanted != NULL) {
-        v = wanted->group->inventory;
+    if (have != NULL && rack_owned(&have->o))
+        own = plan_inventory(&p->plan, &have->o.inventory);
+    v = wanted == NULL ? own : wanted->group->inventory;
+    if (wanted != NULL)
         judge(n, wanted, have);
-    }
-    if (have != NULL && rack_owned(&have->o)) {
-        v = plan_inventory(&p->plan, &have->o.inventory);
-        for (size_t i = 0; v != NULL && i < have->o.slot_count; i++)
-            if (have->o.slots[i].node.name.n > 0)
-                count_slot(p, n, &have->o, &have->o.slots[i]);
-        if (v != NULL)
-            n->group = group_at(v, have->o.group);
-    }
+    n->own = own != NULL && own == v;
+    if (n->own)
+        count_slots(p, n, own, &have->o);
     if (v != NULL)
         n->inventory = (size_t)(v - p->plan.inventories);
 }

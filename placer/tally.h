@@ -23,6 +23,7 @@ struct tally_rack {
     int64_t gone; /* of the bound: no such Node in the feed */
     int64_t projected, blocked;
     int64_t doubled; /* bound to another slot, too */
+    bool own;        /* it stands, and is that inventory's */
     bool wanted;     /* it is to be */
     bool standing;   /* as rendered, and not being deleted */
     bool rival;      /* the name is somebody else's, or the spec was edited */

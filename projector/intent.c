@@ -77,7 +77,8 @@ tell(struct intents *t, struct reply *reply, uint32_t id,
     return true;
 }
 
-/* What the order wants stands already, later than its author saw. */
+/* What the order wants stands already, in a version that its author has not
+ * seen, or has seen before our answer: the feed may be faster. */
 static bool
 stands_already(const struct intent_slot *s, const struct order *order)
 {
@@ -86,7 +87,7 @@ stands_already(const struct intent_slot *s, const struct order *order)
     return stands != NULL && order_same(stands, order) &&
            (str_eq(order->target.uid, stands->target.uid) ||
             str_is(order->target.uid, s->uid)) &&
-           version_cmp(order->target.version, str_of(s->version)) < 0;
+           version_cmp(order->target.version, str_of(s->version)) <= 0;
 }
 
 static bool

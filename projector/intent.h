@@ -15,8 +15,8 @@
  *  - The latest intent for a slot wins. One that is in flight is finished
  *    first; replaced or withdrawn in the meantime, it gets no reply.
  *  - What was carried out stays in its slot, with uid and version, until it is
- *    withdrawn. The same content, wanted by somebody whose target is older than
- *    that version, is done already and gets its reply at once.
+ *    withdrawn. The same content, wanted by somebody whose target is no newer
+ *    than that version, is done already and gets its reply at once.
  *  - An object has at most one request in flight, whatever the actions; objects
  *    take turns, first come first served.
  *  - A failure that may pass puts the intent back: the object rests 5 ms, and

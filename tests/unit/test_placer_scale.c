@@ -383,6 +383,166 @@ test_S03_placer_in_one_pass(void **state)
     sim_fini(&s);
 }
 
+/* ---- what a change costs ----------------------------------------------- */
+
+#define LARGE 1000 /* racks of a hundred Nodes */
+
+/* A rack as it is to be, all its slots bound. */
+static void
+put_large_rack(struct sim *s, int64_t index)
+{
+    static const struct str finalizers[] = {STR(FINALIZER_RACK)};
+    const struct object_owner owner = {STR(API_GROUP_VERSION),
+                                       STR(API_INVENTORY),
+                                       STR("lab"),
+                                       STR("lab-uid"),
+                                       1,
+                                       0};
+    const struct rack_input in = {
+        .inventory = {STR("lab"), STR("lab-uid")},
+        .group = STR("a"),
+        .index = index,
+        .count = LARGE,
+        .profile = &world_profile(&s->p.world, "p")->spec,
+    };
+    struct rack_metadata meta;
+    struct object_slot slots[100];
+    struct rack_facts facts;
+    struct arena arena = {0};
+    struct buf body = {0};
+
+    assert_int_equal(rack_render(&facts, NULL, &in, NULL, NULL), 0);
+    rack_metadata(&meta, &(struct rack_metadata){0}, &in, &arena);
+    for (int i = 0; i < 100; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "n%05d", (int)index * 100 + i);
+        slots[i] = (struct object_slot){i, 1, sim_ref(s, name)};
+    }
+    object_rack_pack(&body, &(struct object_rack){
+                                .meta = {.name = str_of(facts.name),
+                                         .uid = str_of(facts.name),
+                                         .version = sim_version(s),
+                                         .generation = 1,
+                                         .labels = meta.labels},
+                                .annotations = meta.annotations,
+                                .finalizers = {finalizers, 1},
+                                .owners = {&owner, 1},
+                                .inventory = in.inventory,
+                                .profile = {STR("p"), STR("profile-uid")},
+                                .profile_generation = 1,
+                                .revision = str_of(in.profile->revision),
+                                .group = in.group,
+                                .index = index,
+                                .fabric = str_of(facts.fabric),
+                                .slots = slots,
+                                .slot_count = 100,
+                                .managed = true,
+                                .spec_ours = true,
+                                .digest = str_of(facts.digest),
+                                .status.fields = STR("{}"),
+                            });
+    sim_frame(s, MSG_RACK, 0, &body);
+    arena_fini(&arena);
+}
+
+static void
+put_large_node(struct sim *s, int i, const char *pool)
+{
+    char name[16];
+    char rack[IDENTITY_NAME_MAX];
+    struct arena arena = {0};
+    const struct world_rack *r;
+    struct projection p;
+
+    snprintf(name, sizeof(name), "n%05d", i);
+    identity_rack_name(STR("lab"), STR("lab-uid"), STR("a"), (uint32_t)i / 100,
+                       rack);
+    r = world_rack(&s->p.world, rack);
+    p = project_wanted(&r->o, &r->o.slots[i % 100], &arena);
+    sim_node(s, &(struct sim_node){.name = name,
+                                   .pool = pool,
+                                   .assignment = p.annotation.s,
+                                   .clique = p.clique});
+    arena_fini(&arena);
+}
+
+static void
+put_large_inventory(struct sim *s)
+{
+    sim_inventory(s, &(struct sim_inventory){
+                         .name = "lab",
+                         .groups = "[{\"id\":\"a\",\"count\":1000,"
+                                   "\"profileRef\":{\"name\":\"p\"},"
+                                   "\"placement\":{\"nodeSelector\":{"
+                                   "\"matchLabels\":{\"pool\":\"x\"}}}}]",
+                         .generation = 1});
+}
+
+/* 1000 racks x 100 bindings, all as it should be. */
+static void
+begin_large(struct sim *s)
+{
+    sim_init(s);
+    sim_profile(s, "p", 1, 100);
+    put_large_inventory(s);
+    for (int i = 0; i < LARGE; i++)
+        put_large_rack(s, i);
+    for (int i = 0; i < NODES; i++)
+        put_large_node(s, i, "x");
+    arena_fini(&s->arena);
+    sim_synced(s);
+    assert_int_equal(s->count, LARGE + 3); /* statuses, within one plan */
+    assert_int_equal(sim_said(s, MSG_STATUS_WRITE, NULL), LARGE + 1);
+    sim_forget(s);
+}
+
+/* What was said but statuses. */
+static size_t
+writes(const struct sim *s)
+{
+    return s->count - sim_said(s, MSG_STATUS_WRITE, NULL);
+}
+
+/* First an event of the group that changes nothing: no rack is looked at.  Then
+ * one Node leaves the pool: its rack alone is looked at, its cleanup asked for
+ * once, and nothing written before that is seen. */
+static void
+test_M22_M23_work_is_that_of_the_change(void **state)
+{
+    uint64_t examined;
+    uint64_t evaluations;
+    const struct sim_said *asked;
+    struct sim s;
+
+    (void)state;
+    begin_large(&s);
+    examined = s.p.examined;
+    evaluations = s.p.alloc.evaluations;
+    put_large_inventory(&s);
+    sim_batch(&s);
+    assert_int_equal(writes(&s), 0);
+    assert_int_equal(s.p.examined, examined);
+    assert_int_equal(s.p.alloc.evaluations, evaluations);
+
+    put_large_node(&s, 50050, "y");
+    sim_batch(&s);
+    assert_in_range(s.p.examined - examined, 1,
+                    2); /* and once more if touched */
+    assert_int_equal(s.p.alloc.evaluations - evaluations, 1);
+    assert_int_equal(writes(&s), 1);
+    asked = sim_last(&s, MSG_NODE_APPLY, "n50050");
+    sim_result(&s, asked, ACTION_NODE, OUTCOME_DONE);
+    assert_int_equal(writes(&s), 1);
+    sim_node(&s, &(struct sim_node){.name = "n50050", .pool = "y"});
+    sim_batch(&s);
+    assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 1);
+    assert_int_equal(sim_said(&s, MSG_NODE_APPLY, NULL), 1);
+    assert_in_range(s.p.examined - examined, 2, 6);
+    assert_int_equal(s.p.alloc.evaluations - evaluations, 1);
+    sim_fini(&s);
+}
+
 int
 main(void)
 {
@@ -390,6 +550,7 @@ main(void)
         cmocka_unit_test(test_S03_place_in_one_pass),
         cmocka_unit_test(test_S03_alloc_in_one_pass),
         cmocka_unit_test(test_S03_placer_in_one_pass),
+        cmocka_unit_test(test_M22_M23_work_is_that_of_the_change),
     };
 
     return cmocka_run_group_tests_name("placer scale", tests, NULL, NULL);
