@@ -233,36 +233,37 @@ read_content(struct recording *r, struct record *record, struct str content,
     return err_set(err, "a record of unknown kind %d", (int)record->kind);
 }
 
-/* What stands at this place as a record: its size by its head, or the head's
- * alone if that makes no sense. */
+/* The size of the record here by its head; 0 if that makes no sense, or is not
+ * all there. */
 static size_t
-extent(struct str rest)
+size_of(struct str rest)
 {
     uint32_t n = rest.n < RECORDING_HEAD
                      ? 0
                      : get((const unsigned char *)rest.s + CHECK_SIZE);
 
-    return n == 0 || n > RECORDING_CONTENT_MAX ? RECORDING_HEAD
-                                               : RECORDING_HEAD + n;
+    return n == 0 || n > RECORDING_CONTENT_MAX ? 0 : RECORDING_HEAD + n;
 }
 
 static bool
 is_whole(struct str rest)
 {
     const unsigned char *s = (const unsigned char *)rest.s;
-    size_t n = extent(rest);
+    size_t n = size_of(rest);
 
-    return n > RECORDING_HEAD && n <= rest.n &&
+    return n > 0 && n <= rest.n &&
            get(s) == sum(s + CHECK_SIZE, n - CHECK_SIZE);
 }
 
-/* Goes on to the section that began before this record was whole, if any. */
+/* Goes on to the mark that stands where this record, or its head or a mark,
+ * would have gone on; false if there is none. */
 static bool
 skip_cut(struct recording *r)
 {
     struct str rest = rest_of(r);
-    size_t window = extent(rest) + RECORDING_MARK_SIZE - 1;
-    const char *mark = memmem(rest.s, window < rest.n ? window : rest.n,
+    size_t n = size_of(rest);
+    size_t window = (n == 0 ? RECORDING_MARK_SIZE : n) + RECORDING_MARK_SIZE;
+    const char *mark = memmem(rest.s, window - 1 < rest.n ? window - 1 : rest.n,
                               RECORDING_MARK, RECORDING_MARK_SIZE);
 
     if (mark == NULL)
@@ -271,45 +272,50 @@ skip_cut(struct recording *r)
     return true;
 }
 
+/* Goes to the next record that is whole, over a mark and over what was cut. */
 static int
-read_record(struct recording *r, struct record *record, bool fresh,
-            struct err *err)
+seek(struct recording *r, bool *fresh, bool *cut, struct err *err)
 {
-    struct str rest = rest_of(r);
-    size_t n = extent(rest);
+    for (;;) {
+        struct str rest;
 
-    if (!is_whole(rest))
-        return err_set(err, n > rest.n
-                                ? "the file ends in the middle of a record"
-                                : "the record is damaged");
-    record->offset = r->at;
-    r->at += n;
-    return read_content(
-        r, record, (struct str){rest.s + RECORDING_HEAD, n - RECORDING_HEAD},
-        fresh, err);
+        *fresh = recording_is(rest_of(r));
+        if (*fresh)
+            r->at += RECORDING_MARK_SIZE;
+        rest = rest_of(r);
+        if (is_whole(rest))
+            return 0;
+        *cut = skip_cut(r);
+        if (!*cut)
+            return err_set(err, "byte %zu: %s", r->at,
+                           rest.n < RECORDING_HEAD || size_of(rest) > rest.n
+                               ? "the file ends in the middle of a record"
+                               : "the record is damaged");
+    }
 }
 
 int
 recording_next(struct recording *r, struct record *record, struct err *err)
 {
-    size_t began = r->at;
+    struct str content;
     bool fresh;
 
     *record = (struct record){0};
-    if (began == 0 && !recording_is(r->bytes))
+    if (r->at == 0 && !recording_is(r->bytes))
         return err_set(err, "this is no recording");
-    if (began == r->bytes.n)
+    if (r->at == r->bytes.n)
         return 0;
-    if (!recording_is(rest_of(r)) && !is_whole(rest_of(r)))
-        record->cut = skip_cut(r);
-    fresh = recording_is(rest_of(r));
-    if (fresh) {
-        r->at += RECORDING_MARK_SIZE;
-        r->ended = false;
-    } else if (r->ended) {
-        return err_set(err, "byte %zu: something follows the end", began);
-    }
-    if (read_record(r, record, fresh, err) == 0)
+    if (seek(r, &fresh, &record->cut, err) != 0)
+        return -1;
+    if (r->ended && !fresh)
+        return err_set(err, "byte %zu: something follows the end", r->at);
+    r->ended = false;
+    record->offset = r->at;
+    content = rest_of(r);
+    content.n = size_of(content) - RECORDING_HEAD;
+    content.s += RECORDING_HEAD;
+    r->at += RECORDING_HEAD + content.n;
+    if (read_content(r, record, content, fresh, err) == 0)
         return 1;
-    return err_prefix(err, "byte %zu", began);
+    return err_prefix(err, "byte %zu", record->offset);
 }

@@ -271,19 +271,20 @@ class Damage(Replaying):
 
     def test_any_changed_byte_is_found(self):
         records = read_records(self.data)
-        for _ in range(40):
+        for _ in range(25):
             data = bytearray(self.data)
             at = self.dice.randrange(len(data))
             data[at] ^= 1 << self.dice.randrange(8)
             record = [r for r in records if r.offset <= at][-1]
+            begins = record.offset + len(record.mark)
             self.bad(bytes(data), "this is no recording" if at < len(MARK)
-                     else f"byte {record.offset}: ")
+                     else f"byte {begins if at >= begins else record.offset}: ")
 
     def test_what_is_no_recording_is_said_in_one_line(self):
         self.bad(b"", "this is no recording")
         self.bad(b"apiVersion: v1\nkind: List\n", "this is no recording")
         self.bad(MARK[:-1], "this is no recording")
-        self.bad(MARK, "byte 0: ", "the middle of a record")
+        self.bad(MARK, "byte 16: ", "the middle of a record")
         for path, words in (("/nonexistent", "No such file"), ("/", "no file"),
                             ("/dev/zero", "no file")):
             done = self.replay(path)
@@ -437,6 +438,29 @@ class Option(Replaying):
             target = os.readlink(f"/proc/{worker.pid}/fd/{name}")
             self.assertFalse(target.endswith("recording"), target)
         self.assertEqual(worker.stop(), (True, 0))
+
+
+class Document(Replaying):
+    """What docs/replay.md shows is what happens, numbers apart."""
+
+    def test_the_commands_of_the_manual(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        (pathlib.Path(folder.name) / "run.recording").write_bytes(self.data)
+        text = (driver.ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"(?ms)^```console\n(.*?)^```$", text)
+        commands = [c for block in blocks for c in re.split(r"(?m)^\$ ", block)[1:]]
+        self.assertGreater(len(commands), 4)
+        path = f"{programs('debug')}:{os.environ['PATH']}"
+        for command in commands:
+            line, _, shown = command.partition("\n")
+            done = subprocess.run(
+                ["bash", "-c", line.replace("/tmp/replay", folder.name)],
+                env={**os.environ, "PATH": path}, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+            got = done.stdout.replace(folder.name, "/tmp/replay")
+            plain = [re.sub(r"\d+", "N", re.sub(r"[0-9a-f-]{36}", "UID", t)) for t in (got, shown)]
+            self.assertEqual(plain[0], plain[1], line)
 
 
 if __name__ == "__main__":
