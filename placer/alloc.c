@@ -153,19 +153,14 @@ alloc_watch(struct alloc *a, const struct alloc_watch *watch)
 }
 
 size_t
-alloc_requested(const struct alloc *a, struct object_ref inventory,
-                struct str id)
+alloc_requested(const struct alloc *a, const struct selector *selector)
 {
-    const struct alloc_group *g = alloc_group(a, inventory, id);
-
-    if (g != NULL)
-        return g->requested;
-    for (size_t i = 0; i < a->watch_count; i++) {
-        const struct alloc_watch *w = &a->watches[i];
-
-        if (place_key_cmp(w->inventory, w->id, inventory, id) == 0)
-            return w->requested;
-    }
+    for (size_t i = 0; i < a->group_count; i++)
+        if (a->groups[i].in.selector == selector)
+            return a->groups[i].requested;
+    for (size_t i = 0; i < a->watch_count; i++)
+        if (a->watches[i].selector == selector)
+            return a->watches[i].requested;
     return 0;
 }
 

@@ -85,8 +85,6 @@ struct alloc_claim {
 
 /* A group that takes no part: its Nodes are counted, and that is all. */
 struct alloc_watch {
-    struct object_ref inventory;
-    struct str id;
     const struct selector *selector;
     size_t number;    /* the caller's number of its inventory */
     size_t requested; /* Nodes that its selector matches */
@@ -137,10 +135,9 @@ void alloc_fini(struct alloc *a);
  * allocation, whose Nodes are counted all the same (borrowed; at most 64). */
 void alloc_watch(struct alloc *a, const struct alloc_watch *watch);
 
-/* How many Nodes that group's selector matches, whether or not it takes part;
- * 0 if it is neither.  G. */
-size_t alloc_requested(const struct alloc *a, struct object_ref inventory,
-                       struct str id);
+/* How many Nodes the group with that selector matches, whether or not it takes
+ * part; 0 if it is not known.  G. */
+size_t alloc_requested(const struct alloc *a, const struct selector *selector);
 
 /* A Node of the feed comes. Two with one uid: the later is not taken before the
  * other goes, false. */

@@ -243,8 +243,6 @@ watch_groups(struct placer *p, size_t number)
     for (size_t i = 0; v->verdict.budgeted && i < v->group_count; i++) {
         const struct plan_group *g = &v->groups[i];
         const struct alloc_watch watch = {
-            .inventory = plan_ref(v),
-            .id = g->spec->id,
             .selector = &g->spec->selector,
             .number = number,
         };
