@@ -322,16 +322,14 @@ status_inventories(struct placer *p)
 
 /* ---- racks ------------------------------------------------------------- */
 
-/* "N of M Nodes carry their assignment; WHAT: " */
+/* "Nodes that carry their assignment: N of M; WHAT: " */
 static void
 add_projected(struct buf *text, const struct tally_rack *n, const char *what)
 {
-    buf_printf(text, "%" PRId64 " of ", n->projected);
-    status_add_count(text, n->bound, "bound Node");
-    buf_printf(text, " %s; %s: ",
-               n->projected == 1 ? "carries its assignment"
-                                 : "carry their assignment",
-               what);
+    buf_printf(text,
+               "Nodes that carry their assignment: %" PRId64 " of %" PRId64
+               "; %s: ",
+               n->projected, n->bound, what);
 }
 
 /* The first thing that is wrong with it (6.3), in words; NULL if nothing is. */

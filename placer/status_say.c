@@ -225,10 +225,10 @@ status_say_pending(struct buf *out, const struct placer *p,
                       "go, still take");
         return;
     }
-    buf_printf(out, "%" PRId64 " of ", n->tally->standing);
-    status_add_count(out, n->tally->wanted, "rack");
-    buf_printf(out, " %s as declared; not yet: ",
-               n->tally->standing == 1 ? "stands" : "stand");
+    buf_printf(out,
+               "racks that stand as declared: %" PRId64 " of %" PRId64
+               "; not yet: ",
+               n->tally->standing, n->tally->wanted);
     add_racks(out, p, n, TALLY_PENDING, add_pending);
 }
 
@@ -255,11 +255,9 @@ add_nodes(struct buf *out, const struct placer *p, const struct few *racks,
 static void
 add_projected(struct buf *out, const struct numbers *n)
 {
-    buf_printf(out, "%" PRId64 " of ", n->projected);
-    status_add_count(out, n->sum.allocated, "Node");
-    buf_printf(out, " %s %s assignment",
-               n->projected == 1 ? "carries" : "carry",
-               n->projected == 1 ? "its" : "their");
+    buf_printf(out,
+               "Nodes that carry their assignment: %" PRId64 " of %" PRId64,
+               n->projected, n->sum.allocated);
 }
 
 void

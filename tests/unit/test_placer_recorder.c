@@ -182,6 +182,25 @@ test_the_limit_holds_and_is_told_once(void **state)
     close(kept);
 }
 
+/* Whatever is left when the end comes, the file does not exceed it. */
+static void
+test_there_is_room_for_the_end(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size < 300; size += 7) {
+        struct recorder r;
+        int kept;
+
+        recorder_begin(&r, new_file(&kept), 1000, 1);
+        for (int i = 0; i < 1000 && r.on; i++)
+            take(&r, size);
+        assert_false(r.on);
+        assert_true(lseek(kept, 0, SEEK_END) <= 1000);
+        assert_true(lseek(kept, 0, SEEK_END) > 1000 - 300 - 256);
+        close(kept);
+    }
+}
+
 /* As a disk that is full does: a part is written, then an error comes. */
 static void
 limit_files(size_t size)
@@ -258,6 +277,7 @@ main(void)
         cmocka_unit_test_setup(test_what_is_said_does_not_pile_up, set_up),
         cmocka_unit_test_setup(test_one_that_is_off_does_nothing, set_up),
         cmocka_unit_test_setup(test_the_limit_holds_and_is_told_once, set_up),
+        cmocka_unit_test_setup(test_there_is_room_for_the_end, set_up),
         cmocka_unit_test_setup(test_a_part_of_a_record_does_not_stay, set_up),
         cmocka_unit_test_setup(test_a_disk_without_room_for_anything, set_up),
         cmocka_unit_test_setup(test_a_successor_goes_on_where_the_file_ends,

@@ -214,34 +214,49 @@ test_status_6_2_groups_and_profiles_at_fault_are_named(void **state)
     sim_fini(&s);
 }
 
-static void
-test_status_6_2_M14_a_rack_that_the_server_refuses(void **state)
+/* The last write of a rack of lab is refused; its name. */
+static const char *
+refuse(struct sim *s, enum outcome outcome)
 {
     const struct sim_said *w = NULL;
     struct buf body = {0};
-    struct buf wanted = {0};
+
+    for (size_t i = 0; i < s->count; i++)
+        if (s->said[i].type == MSG_RACK_WRITE)
+            w = &s->said[i];
+    assert_non_null(w);
+    result_pack(&body, &(struct result){.action = ACTION_RACK,
+                                        .outcome = outcome,
+                                        .name = str_of(w->name),
+                                        .reason = STR("spec.x: too odd")});
+    sim_frame(s, MSG_RESULT, w->id, &body);
+    return w->name;
+}
+
+static void
+test_status_6_2_M14_a_rack_that_the_server_refuses(void **state)
+{
+    char *wanted;
     struct sim s;
 
     (void)state;
     start(&s, "[" GROUP("a", 1, "p", "a") "]");
-    for (size_t i = 0; i < s.count; i++)
-        if (s.said[i].type == MSG_RACK_WRITE)
-            w = &s.said[i];
-    assert_non_null(w);
-    result_pack(&body, &(struct result){.action = ACTION_RACK,
-                                        .outcome = OUTCOME_INVALID,
-                                        .name = str_of(w->name),
-                                        .reason = STR("spec.x: too odd")});
-    sim_frame(&s, MSG_RESULT, w->id, &body);
-    buf_printf(&wanted,
-               "False InvalidProfile: the API server refuses racks as they "
-               "would be: %s (refused: spec.x: too odd)",
-               w->name);
-    buf_addc(&wanted, '\0');
-    assert_text(&s, "lab", "ResolvedRefs", buf_bytes(&wanted));
+    wanted = mem_printf("False InvalidProfile: the API server refuses racks as "
+                        "they would be: %s (refused: spec.x: too odd)",
+                        refuse(&s, OUTCOME_INVALID));
+    assert_text(&s, "lab", "ResolvedRefs", wanted);
     assert_text(&s, "lab", "Programmed",
                 "False ReferencesUnresolved: no racks can be made of group a");
-    buf_fini(&wanted);
+    free(wanted);
+    sim_fini(&s);
+    start(&s, "[" GROUP("a", 1, "p", "a") "]");
+    wanted =
+        mem_printf("False RacksPending: racks that stand as declared: 0 of 1; "
+                   "not yet: %s (refused: spec.x: too odd)",
+                   refuse(&s, OUTCOME_CONFLICT));
+    assert_text(&s, "lab", "Programmed", wanted);
+    assert_condition(&s, "lab", "ResolvedRefs", "True ProfilesResolved");
+    free(wanted);
     sim_fini(&s);
 }
 
@@ -274,18 +289,20 @@ test_status_6_2_racks_that_do_not_stand_and_why(void **state)
     start(&s, "[" GROUP("a", 2, "p", "a") "]");
     standing(&s, "a", 0, NULL, NULL);
     sim_batch(&s);
-    wanted = mem_printf("False RacksPending: 1 of 2 racks stands as declared; "
-                        "not yet: %s (not created yet)",
-                        rack_name(&s, "a", 1));
+    wanted =
+        mem_printf("False RacksPending: racks that stand as declared: 1 of 2; "
+                   "not yet: %s (not created yet)",
+                   rack_name(&s, "a", 1));
     assert_text(&s, "lab", "Programmed", wanted);
     free(wanted);
     sim_rack(&s, &old);
     sim_rack(&s, &going);
     sim_batch(&s);
     /* lab-a-0-... is before lab-a-1-... */
-    wanted = mem_printf("False RacksPending: 0 of 2 racks stand as declared; "
-                        "not yet: %s (being deleted), %s (not changed yet)",
-                        rack_name(&s, "a", 0), rack_name(&s, "a", 1));
+    wanted =
+        mem_printf("False RacksPending: racks that stand as declared: 0 of 2; "
+                   "not yet: %s (being deleted), %s (not changed yet)",
+                   rack_name(&s, "a", 0), rack_name(&s, "a", 1));
     assert_text(&s, "lab", "Programmed", wanted);
     free(wanted);
     sim_fini(&s);
@@ -329,24 +346,25 @@ test_status_6_2_Nodes_that_wait_for_their_assignment(void **state)
     project(&s, "n2", "a", rack, 1, 0, "");
     sim_batch(&s);
     assert_text(&s, "lab", "Programmed",
-                "False ProjectionIncomplete: 1 of 2 Nodes carries its "
-                "assignment; not yet: Node n1");
+                "False ProjectionIncomplete: Nodes that carry their "
+                "assignment: 1 of 2; not yet: Node n1");
     assert_text(&s, rack, "Ready",
-                "False ProjectionIncomplete: 1 of 2 bound Nodes carries its "
-                "assignment; not yet: Node n1");
+                "False ProjectionIncomplete: Nodes that carry their "
+                "assignment: 1 of 2; not yet: Node n1");
     project(&s, "n1", "a", rack, 0, KEY_CLIQUE | KEY_ASSIGNED,
             "gpu-operator,kubelet");
     sim_batch(&s);
     assert_text(
         &s, "lab", "Programmed",
-        "False NodeMetadataConflict: 1 of 2 Nodes carries its assignment; on 1 "
+        "False NodeMetadataConflict: Nodes that carry their assignment: 1 of "
+        "2; on 1 "
         "somebody else holds a label or annotation of it: Node n1 (label "
         "mokka.nvidia.com/sgpu-assigned, label nvidia.com/gpu.clique, of field "
         "manager gpu-operator,kubelet); take them off there");
     assert_text(
         &s, rack, "Ready",
-        "False NodeMetadataConflict: 1 of 2 bound Nodes carries its "
-        "assignment; somebody else holds a label or annotation: Node n1 (label "
+        "False NodeMetadataConflict: Nodes that carry their assignment: 1 of "
+        "2; somebody else holds a label or annotation: Node n1 (label "
         "mokka.nvidia.com/sgpu-assigned, label nvidia.com/gpu.clique, of field "
         "manager gpu-operator,kubelet)");
     project(&s, "n1", "a", rack, 0, 0, "");
@@ -556,6 +574,31 @@ test_status_6_2_what_does_not_fit_is_told_in_numbers(void **state)
     sim_fini(&s);
 }
 
+/* A rack whose group has no usable profile now stays, and says nothing of
+ * going. */
+static void
+test_status_6_2_racks_that_stay_though_they_are_not_planned(void **state)
+{
+    const char *rack;
+    struct sim s;
+
+    (void)state;
+    start(&s, "[" GROUP("a", 1, "p", "a") "]");
+    rack = standing(&s, "a", 0, NULL, NULL);
+    sim_batch(&s);
+    sim_gone(&s, KIND_PROFILE, "p", "profile-uid");
+    sim_rack(&s, &(struct sim_rack){
+                     .inventory = "lab", .group = "gone", .slots = 2});
+    sim_batch(&s);
+    assert_text(&s, rack, "Ready",
+                "True Ready: every bound Node carries its assignment");
+    assert_int_equal(s.p.tally.inventories[0].racks[TALLY_LEFTOVER].count, 1);
+    assert_text(&s, rack_name(&s, "gone", 0), "Ready",
+                "True Ready: every bound Node carries its assignment; it goes, "
+                "since it is not declared");
+    sim_fini(&s);
+}
+
 /* ---- 6.3 --------------------------------------------------------------- */
 
 static void
@@ -578,9 +621,15 @@ test_status_6_3_bindings_that_cannot_be(void **state)
                 "False InvalidBindings: bound, but not there or not eligible: "
                 "Node n1, Node n2");
     assert_fields(&s, rack, "{\"assignedNodes\":2,\"observedGeneration\":1}");
-    /* What no API server lets through. */
+    /* What no API server lets through: one fault, then two. */
     r = (struct world_rack *)world_rack(&s.p.world, rack);
     r->o.slots = slots;
+    r->o.slot_count = 2;
+    placer_touch(&s.p, rack);
+    sim_batch(&s);
+    assert_text(&s, rack, "Ready",
+                "False InvalidBindings: slots that cannot be: index 0 occurs "
+                "twice");
     r->o.slot_count = nitems(slots);
     placer_touch(&s.p, rack);
     sim_batch(&s);
@@ -694,6 +743,11 @@ test_status_6_4_a_true_text_of_somebody_else_is_kept_ours_is_renewed(
     sim_fini(&s);
     start(&s, groups);
     stand(&s, groups, "RequestsSatisfied",
+          "every matching Node has a slot now");
+    assert_int_equal(sim_said(&s, MSG_STATUS_WRITE, "lab"), 0);
+    sim_fini(&s);
+    start(&s, groups);
+    stand(&s, groups, "RequestsSatisfied",
           "every matching Node has a slot; free: 9 slots of group a");
     assert_int_equal(sim_said(&s, MSG_STATUS_WRITE, "lab"), 1);
     assert_text(&s, "lab", "RequestsSatisfied",
@@ -774,6 +828,8 @@ main(void)
         cmocka_unit_test(test_status_6_2_two_Nodes_of_one_uid),
         cmocka_unit_test(test_status_6_2_racks_that_are_more_still_there),
         cmocka_unit_test(test_status_6_2_what_does_not_fit_is_told_in_numbers),
+        cmocka_unit_test(
+            test_status_6_2_racks_that_stay_though_they_are_not_planned),
         cmocka_unit_test(test_status_6_3_bindings_that_cannot_be),
         cmocka_unit_test(test_status_6_3_another_instance_has_the_name),
         cmocka_unit_test(test_status_6_4_what_stands_is_not_said_again),

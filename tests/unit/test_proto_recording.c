@@ -212,6 +212,52 @@ test_damage_before_another_section_is_damage(void **state)
     buf_fini(&out);
 }
 
+/* The check sums of these fit: a writer went wrong. */
+static void
+test_what_no_writer_writes_is_refused(void **state)
+{
+    struct buf out = {0};
+    struct err err;
+
+    (void)state;
+    fill(&out);
+    recording_add_link(&out, RECORDED_LOST, ROLE_INFORMER);
+    assert_int_equal(count(buf_str(&out), &err), -1);
+    assert_non_null(strstr(err.text, "something follows the end"));
+    buf_clear(&out);
+    recording_add_begin(&out, 1);
+    recording_add_frame(&out, RECORDED_SAID, ROLE_INFORMER, MSG_PLAN_END, 0,
+                        BODY);
+    assert_int_equal(count(buf_str(&out), &err), -1);
+    assert_non_null(strstr(err.text, "may not send"));
+    buf_fini(&out);
+}
+
+static void
+test_a_frame_with_a_descriptor_is_refused(void **state)
+{
+    struct buf out = {0};
+    struct err err;
+    unsigned char *s;
+    uint32_t sum = 2166136261u;
+    size_t start;
+
+    (void)state;
+    recording_add_begin(&out, 1);
+    start = out.len;
+    recording_add_frame(&out, RECORDED_TAKEN, ROLE_INFORMER, MSG_SYNC_END, 0,
+                        BODY);
+    s = (unsigned char *)buf_bytes(&out) + start;
+    s[RECORDING_HEAD + 2 + 7] = FRAME_DESCRIPTOR;
+    for (size_t i = 4; i < out.len - start; i++)
+        sum = (sum ^ s[i]) * 16777619u;
+    for (int i = 0; i < 4; i++)
+        s[i] = (unsigned char)(sum >> (24 - 8 * i));
+    assert_int_equal(count(buf_str(&out), &err), -1);
+    assert_non_null(strstr(err.text, "does not fill its record"));
+    buf_fini(&out);
+}
+
 static void
 test_the_largest_message_fits(void **state)
 {
@@ -233,6 +279,8 @@ main(void)
         cmocka_unit_test(test_a_cut_mark_is_passed_over),
         cmocka_unit_test(test_a_section_that_follows_a_cut_record_is_found),
         cmocka_unit_test(test_damage_before_another_section_is_damage),
+        cmocka_unit_test(test_what_no_writer_writes_is_refused),
+        cmocka_unit_test(test_a_frame_with_a_descriptor_is_refused),
         cmocka_unit_test(test_the_largest_message_fits),
     };
 
