@@ -311,6 +311,7 @@ say_inventory(struct placer *p, const struct numbers *n)
 void
 status_inventories(struct placer *p)
 {
+    tally_complete(p);
     for (size_t i = 0; i < p->plan.inventory_count; i++) {
         struct numbers n;
 

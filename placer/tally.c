@@ -247,3 +247,24 @@ tally_count(struct placer *p, const char *name)
     apply(&p->tally, n, 1);
     return n;
 }
+
+static void
+count_new(struct placer *p, const struct map *names)
+{
+    size_t pos = 0;
+    const char *name;
+
+    while ((name = map_next(names, &pos)) != NULL)
+        if (map_get(&p->tally.racks, name) == NULL)
+            tally_count(p, name);
+}
+
+void
+tally_complete(struct placer *p)
+{
+    if (p->tally.complete)
+        return;
+    p->tally.complete = true;
+    count_new(p, &p->queue);
+    count_new(p, &p->dirty);
+}

@@ -67,6 +67,7 @@ struct tally {
     struct map racks; /* struct tally_rack by name */
     struct tally_inventory *inventories;
     size_t inventory_count;
+    bool complete; /* every rack was counted since tally_reset */
 };
 
 /* Forgets all, and takes the inventories and groups of the placer's plan. */
@@ -74,6 +75,10 @@ void tally_reset(struct placer *p);
 
 /* Counts that rack anew. NULL if it neither stands nor is to be. */
 const struct tally_rack *tally_count(struct placer *p, const char *name);
+
+/* Counts the racks that were not looked at yet since tally_reset, because
+ * wishes were held back: sums of a part would be wrong. */
+void tally_complete(struct placer *p);
 
 /* Has an earlier slot of the rack the index of this one? */
 bool tally_repeated(const struct object_rack *rack,

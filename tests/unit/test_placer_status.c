@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "tests/unit/placer_sim.h"
 
 #define GROUP(id, count, profile, pool)                                        \
@@ -29,6 +30,16 @@ static void
 node(struct sim *s, const char *name, const char *pool)
 {
     sim_node(s, &(struct sim_node){.name = name, .pool = pool, .created = 1});
+}
+
+static void
+quiet(void *arg, enum log_level level, const char *msg,
+      const struct log_field *fields)
+{
+    (void)arg;
+    (void)level;
+    (void)msg;
+    (void)fields;
 }
 
 /* The status of an object as last said; to be given back. */
@@ -182,6 +193,23 @@ test_status_6_1_matches_count_whether_or_not_a_group_takes_part(void **state)
     sim_batch(&s);
     assert_fields(&s, "lab", "\"pendingNodes\":0,\"requestedNodes\":2}}");
     sim_fini(&s);
+}
+
+/* I12: more racks than may be written at once are no smaller estate. */
+static void
+test_status_6_1_racks_not_looked_at_yet_count(void **state)
+{
+    struct sim s;
+
+    (void)state;
+    log_hand_to(quiet, NULL);
+    start(&s, "[" GROUP("a", 3000, "p", "a") "]");
+    assert_true(s.p.starved);
+    assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), WISH_LIMIT);
+    assert_int_equal(s.p.tally.inventories[0].wanted, 3000);
+    assert_int_equal(s.p.tally.inventories[0].racks[TALLY_PENDING].count, 3000);
+    sim_fini(&s);
+    log_hand_to(NULL, NULL);
 }
 
 /* ---- 6.2 --------------------------------------------------------------- */
@@ -814,6 +842,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             test_status_6_1_matches_count_whether_or_not_a_group_takes_part),
+        cmocka_unit_test(test_status_6_1_racks_not_looked_at_yet_count),
         cmocka_unit_test(
             test_status_6_2_groups_and_profiles_at_fault_are_named),
         cmocka_unit_test(test_status_6_2_M14_a_rack_that_the_server_refuses),
