@@ -169,9 +169,13 @@ claim(struct chan *chan, const struct frame *frame, struct message *message,
 static int
 deliver(struct chan *chan, const struct frame *frame, struct err *err)
 {
-    struct message message = {.type = frame->type, .id = frame->id, .fd = -1};
-    struct unpacked *u =
-        unpack_body((struct str){frame->body, frame->length}, err);
+    struct message message = {
+        .type = frame->type,
+        .id = frame->id,
+        .bytes = {frame->body, frame->length},
+        .fd = -1,
+    };
+    struct unpacked *u = unpack_body(message.bytes, err);
     int rc;
 
     if (u == NULL)

@@ -26,7 +26,8 @@ struct chan;
 struct message {
     uint16_t type;
     uint32_t id;
-    const struct value *body; /* dies when the handler returns */
+    struct str bytes;         /* of the body, as they came */
+    const struct value *body; /* both die when the handler returns */
     int fd;                   /* of the frame, or -1; the handler may take it
                                  by setting it to -1, else it is closed */
 };

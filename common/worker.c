@@ -47,6 +47,12 @@ worker_control(const struct worker *w)
     return w->control;
 }
 
+uint64_t
+worker_generation(const struct worker *w)
+{
+    return w->generation;
+}
+
 const char *
 worker_option(const struct worker *w, const char *name)
 {

@@ -67,6 +67,9 @@ const char *worker_option(const struct worker *w, const char *name);
 /* The value of a duration option, in nanoseconds. */
 int64_t worker_option_duration(const struct worker *w, const char *name);
 
+/* Which start of this worker it is; known once it is configured. */
+uint64_t worker_generation(const struct worker *w);
+
 /* The chan to the supervisor, to send a worker's own control messages. */
 struct chan *worker_control(const struct worker *w);
 

@@ -189,8 +189,10 @@ void
 admit_explain(const struct admit_inventory *v, struct err *why)
 {
     err_set(why,
-            "inventory %.*s does not fit: all inventories together have room "
-            "for %d rack groups and %d Nodes, and the oldest that fit come "
-            "first",
-            (int)v->ref.name.n, v->ref.name.s, MAX_GROUPS, MAX_NODES);
+            "inventory %.*s does not fit: it declares %" PRId64
+            " rack groups with %" PRId64 " Nodes; all inventories together "
+            "have room for %d rack groups and %d Nodes, and the oldest that "
+            "fit come first",
+            (int)v->ref.name.n, v->ref.name.s, v->declared, v->desired.nodes,
+            MAX_GROUPS, MAX_NODES);
 }

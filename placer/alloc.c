@@ -27,16 +27,46 @@ by_key(const void *a, const void *b)
 }
 
 static void
+free_claims(struct alloc_claim *claim)
+{
+    while (claim != NULL) {
+        struct alloc_claim *next = claim->next;
+
+        free((char *)claim->item.name);
+        free(claim);
+        claim = next;
+    }
+}
+
+static void
+twin_free(struct alloc_twin *t)
+{
+    if (t == NULL)
+        return;
+    free(t->name);
+    free(t);
+}
+
+static void
 clear(struct alloc *a)
 {
+    struct alloc_twin *t;
     struct alloc_node *n;
     struct alloc_rack *r;
     size_t pos = 0;
 
     while ((n = map_next(&a->nodes, &pos)) != NULL) {
+        free_claims(n->claims);
         free(n->uid);
         free(n);
     }
+    for (pos = 0; (t = map_next(&a->twins, &pos)) != NULL;)
+        twin_free(t);
+    map_fini(&a->twins);
+    for (size_t i = 0; a->culprits != NULL && i <= a->inventory_count; i++)
+        few_fini(&a->culprits[i]);
+    free(a->culprits);
+    free(a->watches);
     pos = 0;
     while ((r = map_next(&a->racks, &pos)) != NULL) {
         free(r->bindings);
@@ -79,6 +109,7 @@ alloc_reset(struct alloc *a, const struct place_group *groups,
     a->group_count = count;
     a->inventory_count = inventory_count;
     a->conflicts = mem_zalloc((inventory_count + 1) * sizeof(*a->conflicts));
+    a->culprits = mem_zalloc((inventory_count + 1) * sizeof(*a->culprits));
     a->requested = mem_zalloc(inventory_count * sizeof(*a->requested));
     for (size_t i = 0; i < count; i++) {
         struct alloc_group *g = &a->groups[i];
@@ -110,6 +141,27 @@ alloc_group(const struct alloc *a, struct object_ref inventory, struct str id)
             high = middle;
     }
     return NULL;
+}
+
+void
+alloc_watch(struct alloc *a, const struct alloc_watch *watch)
+{
+    if (a->watch_count == MAX_GROUPS)
+        return;
+    a->watches = mem_resize(a->watches, a->watch_count + 1, sizeof(*watch));
+    a->watches[a->watch_count++] = *watch;
+}
+
+size_t
+alloc_requested(const struct alloc *a, const struct selector *selector)
+{
+    for (size_t i = 0; i < a->group_count; i++)
+        if (a->groups[i].in.selector == selector)
+            return a->groups[i].requested;
+    for (size_t i = 0; i < a->watch_count; i++)
+        if (a->watches[i].selector == selector)
+            return a->watches[i].requested;
+    return 0;
 }
 
 /* ---- coordinates ------------------------------------------------------- */
@@ -175,44 +227,57 @@ alloc_pending(const struct alloc_group *g)
 
 /* ---- classification ---------------------------------------------------- */
 
-/* Each inventory of the groups that select a Node, once. Groups are sorted by
- * inventory: equal ones follow each other. */
-static void
-count_overlap(struct alloc *a, const struct alloc_node *n, int by)
+/* The name of a Node, also of one that only bindings name. */
+static struct str
+name_of(const struct alloc_node *n)
 {
-    size_t last = SIZE_MAX;
-
-    for (uint64_t groups = n->matches; groups != 0; groups &= groups - 1) {
-        size_t inventory = a->groups[__builtin_ctzll(groups)].inventory;
-
-        if (inventory != last)
-            a->conflicts[inventory] += (size_t)(int64_t)by;
-        last = inventory;
-    }
+    return n->present ? n->in.name : n->bindings->in.node.name;
 }
 
-/* Each inventory that binds a Node, once. */
+/* The Node's conflict names an inventory; once is enough. */
 static void
-count_duplicate(struct alloc *a, const struct alloc_node *n, int by)
+claim(struct alloc *a, struct alloc_node *n, size_t inventory)
 {
-    for (const struct alloc_binding *b = n->bindings; b != NULL; b = b->next) {
-        const struct alloc_binding *same = n->bindings;
+    struct str name = name_of(n);
+    struct alloc_claim *c = n->claims;
 
-        while (same->rack->inventory != b->rack->inventory)
-            same = same->next;
-        if (same == b)
-            a->conflicts[b->rack->inventory] += (size_t)(int64_t)by;
-    }
+    while (c != NULL && c->inventory != inventory)
+        c = c->next;
+    if (c != NULL)
+        return;
+    c = mem_zalloc(sizeof(*c));
+    c->item.name = mem_printf("%.*s %s", (int)name.n, name.s, n->uid);
+    c->node = n;
+    c->inventory = inventory;
+    c->next = n->claims;
+    n->claims = c;
+    a->conflicts[inventory]++;
+    few_add(&a->culprits[inventory], &c->item);
 }
 
-/* The inventories that a conflict names. */
+/* Each inventory that a conflict names: those of the groups that select the
+ * Node, or those that bind it. */
 static void
-count_conflict(struct alloc *a, const struct alloc_node *n, int by)
+enter_conflict(struct alloc *a, struct alloc_node *n)
 {
     if (n->state == ALLOC_OVERLAP)
-        count_overlap(a, n, by);
+        for (uint64_t m = n->matches; m != 0; m &= m - 1)
+            claim(a, n, a->groups[__builtin_ctzll(m)].inventory);
     else if (n->state == ALLOC_DUPLICATE)
-        count_duplicate(a, n, by);
+        for (const struct alloc_binding *b = n->bindings; b != NULL;
+             b = b->next)
+            claim(a, n, b->rack->inventory);
+}
+
+static void
+leave_conflict(struct alloc *a, struct alloc_node *n)
+{
+    for (struct alloc_claim *c = n->claims; c != NULL; c = c->next) {
+        few_remove(&a->culprits[c->inventory], &c->item);
+        a->conflicts[c->inventory]--;
+    }
+    free_claims(n->claims);
+    n->claims = NULL;
 }
 
 static enum alloc_state
@@ -239,7 +304,7 @@ leave(struct alloc *a, struct alloc_node *n)
         waiting_remove(&n->group->waiting, n);
     if (n->state == ALLOC_HELD)
         n->group->held--;
-    count_conflict(a, n, -1);
+    leave_conflict(a, n);
     n->state = ALLOC_IDLE;
     n->group = NULL;
 }
@@ -254,7 +319,7 @@ enter(struct alloc *a, struct alloc_node *n)
         waiting_add(&n->group->waiting, n);
     if (n->state == ALLOC_HELD)
         n->group->held++;
-    count_conflict(a, n, 1);
+    enter_conflict(a, n);
 }
 
 /* What becomes of a binding (9.2): first match. */
@@ -301,7 +366,7 @@ match(struct alloc *a, struct alloc_node *n)
 {
     const struct str *label = pairs_get(n->in.labels, STR(LABEL_ELIGIBLE));
 
-    n->matches = 0;
+    n->matches = n->watched = 0;
     n->eligible = place_eligible(n->in.terminating, n->in.labels);
     if (label == NULL || !str_is(*label, LABEL_TRUE))
         return;
@@ -312,12 +377,48 @@ match(struct alloc *a, struct alloc_node *n)
         if (s == NULL || selector_match(s, n->in.labels))
             n->matches |= UINT64_C(1) << i;
     }
+    for (size_t i = 0; i < a->watch_count; i++) {
+        a->evaluations++;
+        if (selector_match(a->watches[i].selector, n->in.labels))
+            n->watched |= UINT64_C(1) << i;
+    }
+}
+
+/* Does an inventory have a group that selects the Node, among those that take
+ * part, or among the watches before one? */
+static bool
+is_requested(const struct alloc *a, const struct alloc_node *n,
+             size_t inventory, size_t watch)
+{
+    for (uint64_t m = n->matches; m != 0; m &= m - 1)
+        if (a->groups[__builtin_ctzll(m)].inventory == inventory)
+            return true;
+    for (size_t i = 0; i < watch; i++)
+        if ((n->watched & UINT64_C(1) << i) != 0 &&
+            a->watches[i].number == inventory)
+            return true;
+    return false;
+}
+
+static void
+count_watches(struct alloc *a, const struct alloc_node *n, int by)
+{
+    for (uint64_t m = n->watched; m != 0; m &= m - 1) {
+        size_t at = (size_t)__builtin_ctzll(m);
+        struct alloc_watch *w = &a->watches[at];
+
+        w->requested += (size_t)(int64_t)by;
+        if (!is_requested(a, n, w->number, at))
+            a->requested[w->number] += (size_t)(int64_t)by;
+    }
 }
 
 static void
 count_requests(struct alloc *a, const struct alloc_node *n, int by)
 {
     size_t last = SIZE_MAX;
+
+    count_watches(a, n, by);
 
     for (uint64_t m = n->matches; m != 0; m &= m - 1) {
         struct alloc_group *g = &a->groups[__builtin_ctzll(m)];
@@ -365,13 +466,53 @@ judge_all(struct alloc *a, struct alloc_node *n)
         judge(a, b);
 }
 
+/* Keeps a Node whose uid is taken. */
+static void
+put_twin(struct alloc *a, const struct place_node *node)
+{
+    struct alloc_twin *t = mem_zalloc(sizeof(*t));
+
+    t->name = mem_dup(node->name.s, node->name.n);
+    t->in = *node;
+    twin_free(map_put(&a->twins, t->name, t));
+}
+
+/* The one of that name and uid, or NULL. */
+static struct alloc_twin *
+twin(const struct alloc *a, struct object_ref node)
+{
+    struct alloc_twin *t =
+        a->twins.count == 0 ? NULL : map_get(&a->twins, node.name.s);
+
+    return t != NULL && str_eq(t->in.uid, node.uid) ? t : NULL;
+}
+
+/* One that waited for its uid gets it. */
+static void
+free_uid(struct alloc *a, const char *uid)
+{
+    struct alloc_twin *t;
+    size_t pos = 0;
+
+    while ((t = map_next(&a->twins, &pos)) != NULL) {
+        if (!str_is(t->in.uid, uid))
+            continue;
+        map_remove(&a->twins, t->name);
+        alloc_node_put(a, &t->in);
+        twin_free(t);
+        return;
+    }
+}
+
 bool
 alloc_node_put(struct alloc *a, const struct place_node *node)
 {
     struct alloc_node *n = node_of(a, node->uid);
 
-    if (n->present)
+    if (n->present) {
+        put_twin(a, node);
         return false;
+    }
     leave(a, n);
     n->in = *node;
     n->present = true;
@@ -388,7 +529,10 @@ void
 alloc_node_renew(struct alloc *a, const struct place_node *node)
 {
     struct alloc_node *n = map_get(&a->nodes, node->uid.s);
+    struct alloc_twin *t = twin(a, (struct object_ref){node->name, node->uid});
 
+    if (t != NULL)
+        t->in = *node;
     if (n == NULL || !n->present || !str_eq(n->in.name, node->name))
         return;
     n->in = *node;
@@ -399,19 +543,26 @@ void
 alloc_node_take(struct alloc *a, struct object_ref node)
 {
     struct alloc_node *n = map_get(&a->nodes, node.uid.s);
+    struct alloc_twin *t = twin(a, node);
+    char *uid;
 
+    if (t != NULL)
+        twin_free(map_remove(&a->twins, t->name));
     if (n == NULL || !n->present || !str_eq(n->in.name, node.name))
         return;
     leave(a, n);
     count_requests(a, n, -1);
     n->present = n->eligible = false;
-    n->matches = 0;
+    n->matches = n->watched = 0;
     judge_all(a, n);
     enter(a, n);
     touch(a, n);
     touch_named(a, n->in.name.s);
     n->in = (struct place_node){0};
+    uid = mem_strdup(n->uid);
     drop_if_empty(a, n);
+    free_uid(a, uid);
+    free(uid);
 }
 
 const struct alloc_node *

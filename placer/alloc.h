@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/map.h"
+#include "placer/few.h"
 #include "placer/place.h"
 #include "placer/waiting.h"
 
@@ -66,10 +67,33 @@ struct alloc_node {
     bool present;         /* in the feed, not only named by a binding */
     bool eligible;
     uint64_t matches; /* groups whose selectors match, a bit each */
+    uint64_t watched; /* the same of those that take no part */
     struct alloc_binding *bindings;
     size_t binding_count;
     enum alloc_state state;
-    struct alloc_group *group; /* waiting or held for */
+    struct alloc_group *group;  /* waiting or held for */
+    struct alloc_claim *claims; /* in conflict: by each inventory, once */
+};
+
+/* An inventory is named in the conflict of a Node. */
+struct alloc_claim {
+    struct few_item item; /* first; named by the Node's name and uid */
+    const struct alloc_node *node;
+    size_t inventory;
+    struct alloc_claim *next;
+};
+
+/* A group that takes no part: its Nodes are counted, and that is all. */
+struct alloc_watch {
+    const struct selector *selector;
+    size_t number;    /* the caller's number of its inventory */
+    size_t requested; /* Nodes that its selector matches */
+};
+
+/* A Node of the feed whose uid another one has. */
+struct alloc_twin {
+    char *name;
+    struct place_node in; /* texts borrowed */
 };
 
 /* The bindings of one rack, or what was written of it. */
@@ -83,10 +107,14 @@ struct alloc_rack {
 struct alloc {
     struct alloc_group *groups; /* sorted by key */
     size_t group_count;
-    size_t *conflicts; /* by inventory: Nodes in conflict that name it; one
-                        * more for those that are no more */
+    size_t *conflicts;    /* by inventory: Nodes in conflict that name it; one
+                           * more for those that are no more */
+    struct few *culprits; /* by inventory: those Nodes (struct alloc_claim) */
     size_t *requested; /* by inventory: Nodes that some group of it matches */
     size_t inventory_count;
+    struct alloc_watch *watches;
+    size_t watch_count;
+    struct map twins;     /* struct alloc_twin by name */
     struct map nodes;     /* struct alloc_node by uid */
     struct map racks;     /* struct alloc_rack by name */
     struct map names;     /* struct alloc_binding chain by Node name */
@@ -103,7 +131,16 @@ void alloc_reset(struct alloc *a, const struct place_group *groups,
                  size_t inventory_count);
 void alloc_fini(struct alloc *a);
 
-/* A Node of the feed comes. Two with one uid: the later is not taken, false. */
+/* After alloc_reset and before any Node: a group that takes no part in
+ * allocation, whose Nodes are counted all the same (borrowed; at most 64). */
+void alloc_watch(struct alloc *a, const struct alloc_watch *watch);
+
+/* How many Nodes the group with that selector matches, whether or not it takes
+ * part; 0 if it is not known.  G. */
+size_t alloc_requested(const struct alloc *a, const struct selector *selector);
+
+/* A Node of the feed comes. Two with one uid: the later is not taken before the
+ * other goes, false. */
 bool alloc_node_put(struct alloc *a, const struct place_node *node);
 
 /* It changed in nothing that matters here: no selector is asked. To be called

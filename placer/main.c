@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The placer process: its links, connected to placer.c.  It has no clock, opens
- * no file and speaks to nobody but the informer, the projector and the
- * supervisor.
+ * The placer process: its links, connected to placer.c, or a recording of what
+ * came over them (--replay).  It has no clock, opens no file (that of
+ * control-plane --record is granted) and speaks to nobody but the informer, the
+ * projector and the supervisor.
  */
+#include <signal.h>
+#include <stdlib.h>
+
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/worker.h"
-#include "placer/placer.h"
+#include "placer/input.h"
+#include "placer/recorder.h"
+#include "placer/replay.h"
 #include "proto/pack.h"
-#include "proto/unpack.h"
 
 struct state {
     struct worker *worker;
     struct placer placer;
+    struct recorder recorder;
     struct chan *projector; /* NULL: not linked */
 };
 
@@ -39,10 +45,23 @@ report(const struct state *s)
 static void
 send_intent(void *arg, uint16_t type, uint32_t id, struct str body)
 {
-    const struct state *s = arg;
+    struct state *s = arg;
 
+    recorder_say(&s->recorder, type, id, body);
     if (s->projector != NULL)
         chan_send(s->projector, type, id, body);
+}
+
+/* The one way in. */
+static int
+take(struct state *s, const struct input *in, struct err *err)
+{
+    int rc;
+
+    recorder_take(&s->recorder, in);
+    rc = input_apply(&s->placer, in, err);
+    recorder_flush(&s->recorder);
+    return rc;
 }
 
 static int
@@ -52,6 +71,22 @@ configure(void *state, struct worker *w, struct err *err)
 
     (void)err;
     s->worker = w;
+    return 0;
+}
+
+/* The file of --record, from the first input on. */
+static int
+granted(void *state, enum resource resource, int fd, struct err *err)
+{
+    struct state *s = state;
+    int64_t mebibytes = atoll(worker_option(s->worker, "record-limit"));
+
+    (void)resource;
+    (void)err;
+    /* A file that may not grow is an error of write(), not the end of us. */
+    signal(SIGXFSZ, SIG_IGN);
+    recorder_begin(&s->recorder, fd, mebibytes << 20,
+                   worker_generation(s->worker));
     return 0;
 }
 
@@ -80,7 +115,9 @@ static void
 linked(void *state, enum role peer, struct chan *chan)
 {
     struct state *s = state;
+    struct err err;
 
+    take(s, &(struct input){.kind = RECORDED_LINKED, .peer = peer}, &err);
     if (peer == ROLE_INFORMER)
         subscribe(chan);
     else if (peer == ROLE_PROJECTOR)
@@ -91,13 +128,11 @@ static void
 unlinked(void *state, enum role peer)
 {
     struct state *s = state;
+    struct err err;
 
-    if (peer == ROLE_INFORMER) {
-        placer_feed_lost(&s->placer);
-    } else if (peer == ROLE_PROJECTOR) {
+    if (peer == ROLE_PROJECTOR)
         s->projector = NULL;
-        placer_projector_lost(&s->placer);
-    }
+    take(s, &(struct input){.kind = RECORDED_LOST, .peer = peer}, &err);
     report(s);
 }
 
@@ -105,61 +140,40 @@ static int
 on_frame(void *state, struct chan *from, struct message *m, struct err *err)
 {
     struct state *s = state;
-    int rc = placer_frame(&s->placer, m->type, m->id, m->body, err);
+    const struct input in = {
+        .kind = RECORDED_TAKEN,
+        .peer = chan_peer(from),
+        .type = m->type,
+        .id = m->id,
+        .bytes = m->bytes,
+        .body = m->body,
+    };
+    int rc = take(s, &in, err);
 
-    (void)from;
     /* Objects and results come by the thousand; what ends a batch tells. */
     if (m->type == MSG_SYNC_END || m->type == MSG_BATCH_END ||
-        m->type == MSG_WRITTEN_END)
+        m->type == MSG_WRITTEN_END || m->type == MSG_TERM_BEGAN ||
+        m->type == MSG_TERM_ENDED)
         report(s);
     return rc;
 }
 
-static int
-on_term_began(void *state, struct chan *from, struct message *m,
-              struct err *err)
-{
-    struct unpack u = unpack_fields(m->body);
-    int64_t term = unpack_int(&u);
-    struct state *s = state;
-
-    (void)from;
-    if (unpack_end(&u, err) != 0)
-        return -1;
-    placer_term_began(&s->placer, (uint64_t)term);
-    report(s);
-    return 0;
-}
-
-static int
-on_term_ended(void *state, struct chan *from, struct message *m,
-              struct err *err)
+static void
+fini(void *state)
 {
     struct state *s = state;
 
-    (void)from;
-    (void)m;
-    (void)err;
-    placer_term_ended(&s->placer);
-    report(s);
-    return 0;
+    recorder_fini(&s->recorder);
 }
 
 static const struct worker_handler handlers[] = {
-    {MSG_TERM_BEGAN, on_term_began},
-    {MSG_TERM_ENDED, on_term_ended},
-    {MSG_SYNC_BEGIN, on_frame},
-    {MSG_SYNC_END, on_frame},
-    {MSG_BATCH_END, on_frame},
-    {MSG_PROFILE, on_frame},
-    {MSG_INVENTORY, on_frame},
-    {MSG_RACK, on_frame},
-    {MSG_NODE, on_frame},
-    {MSG_GONE, on_frame},
-    {MSG_WRITTEN, on_frame},
-    {MSG_WRITTEN_END, on_frame},
-    {MSG_RESULT, on_frame},
-    {MSG_AS_OF, on_frame},
+    {MSG_TERM_BEGAN, on_frame}, {MSG_TERM_ENDED, on_frame},
+    {MSG_SYNC_BEGIN, on_frame}, {MSG_SYNC_END, on_frame},
+    {MSG_BATCH_END, on_frame},  {MSG_PROFILE, on_frame},
+    {MSG_INVENTORY, on_frame},  {MSG_RACK, on_frame},
+    {MSG_NODE, on_frame},       {MSG_GONE, on_frame},
+    {MSG_WRITTEN, on_frame},    {MSG_WRITTEN_END, on_frame},
+    {MSG_RESULT, on_frame},     {MSG_AS_OF, on_frame},
 };
 
 static const struct worker_ops ops = {
@@ -167,9 +181,11 @@ static const struct worker_ops ops = {
     .handlers = handlers,
     .handler_count = nitems(handlers),
     .configure = configure,
+    .granted = granted,
     .start = start,
     .linked = linked,
     .unlinked = unlinked,
+    .fini = fini,
 };
 
 int
@@ -178,6 +194,8 @@ main(int argc, char **argv)
     struct state s = {0};
     int status;
 
+    if (argc > 1)
+        return replay_command(argc, argv);
     placer_init(&s.placer, send_intent, &s);
     status = worker_main(argc, argv, &ops, &s);
     placer_fini(&s.placer);

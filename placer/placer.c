@@ -233,6 +233,25 @@ placer_rebind(struct placer *p, const char *rack)
     bind(p, rack);
 }
 
+/* The groups that take no part: their Nodes count as requested (mokka-control
+ * 6.1). */
+static void
+watch_groups(struct placer *p, size_t number)
+{
+    const struct plan_inventory *v = &p->plan.inventories[number];
+
+    for (size_t i = 0; v->verdict.budgeted && i < v->group_count; i++) {
+        const struct plan_group *g = &v->groups[i];
+        const struct alloc_watch watch = {
+            .selector = &g->spec->selector,
+            .number = number,
+        };
+
+        if (!plan_allocates(g) && g->spec->sound)
+            alloc_watch(&p->alloc, &watch);
+    }
+}
+
 static void
 load_groups(struct placer *p)
 {
@@ -260,6 +279,8 @@ load_groups(struct placer *p)
     }
     alloc_reset(&p->alloc, groups, inventory_of, count,
                 p->plan.inventory_count);
+    for (size_t i = 0; i < p->plan.inventory_count; i++)
+        watch_groups(p, i);
 }
 
 static void

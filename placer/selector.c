@@ -269,6 +269,40 @@ selector_match(const struct selector *s, struct pairs labels)
     return true;
 }
 
+static void
+show_term(struct buf *out, const struct selector_term *term)
+{
+    bool single = term->op == OP_IN && term->count == 1;
+
+    buf_addz(out, term->op == OP_DOES_NOT_EXIST ? ",!" : ",");
+    buf_adds(out, term->key);
+    if (term->count == 0)
+        return;
+    buf_addz(out, single ? "=" : term->op == OP_IN ? " in (" : " notin (");
+    for (size_t i = 0; i < term->count; i++) {
+        buf_addz(out, i == 0 ? "" : ",");
+        buf_adds(out, term->values[i]);
+    }
+    buf_addz(out, single ? "" : ")");
+}
+
+void
+selector_text(struct buf *out, const struct selector *s, size_t width)
+{
+    size_t start = out->len;
+
+    for (size_t i = 0; i < s->count; i++) {
+        size_t before = out->len;
+
+        show_term(out, &s->terms[i]);
+        if (out->len - start <= width)
+            continue;
+        out->len = before;
+        buf_addz(out, ",...");
+        return;
+    }
+}
+
 void
 selector_fini(struct selector *s)
 {

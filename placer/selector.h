@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "common/arena.h"
+#include "common/buf.h"
 #include "common/err.h"
 #include "proto/object.h"
 
@@ -32,6 +33,10 @@ int selector_compile(struct selector *s, const struct value *node_selector,
 /* Do all requirements hold for these labels? Takes one binary search for each
  * requirement, and one for the values of In and NotIn. */
 bool selector_match(const struct selector *s, struct pairs labels);
+
+/* Appends it as kubectl takes it after -l, each requirement with a comma before
+ * it: ",pool=a,zone in (x,y),!gone"; not more than width bytes, then "...". */
+void selector_text(struct buf *out, const struct selector *s, size_t width);
 
 void selector_fini(struct selector *s);
 

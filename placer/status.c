@@ -2,242 +2,163 @@
 #include "placer/status.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/json_text.h"
 #include "common/mem.h"
-#include "placer/project.h"
+#include "placer/status_work.h"
 #include "proto/frame.h"
 
 #define INVENTORY_CONDITIONS 4
 
-/* What the status of one inventory says in numbers. */
-struct usage {
-    int64_t requested, allocated, available, pending;
-};
-
-struct numbers {
-    const struct plan_inventory *inventory;
-    const struct tally_inventory *tally;
-    struct usage *groups;
-    struct usage sum;
-    struct capacity capacity;
-    int64_t projected; /* of the allocated slots */
-    int64_t conflicts; /* Nodes in conflict that it is named in */
-};
-
-/* ---- numbers ----------------------------------------------------------- */
-
-/* Nodes that a group's selector matches, for groups that take no part in
- * allocation: nobody keeps count of those (6.1: they count all the same). */
-static int64_t
-count_matches(const struct placer *p, const struct plan_inventory *v,
-              const struct plan_group *only)
-{
-    const struct world_node *n;
-    int64_t count = 0;
-    size_t pos = 0;
-
-    while ((n = map_next(&p->world.kinds[KIND_NODE], &pos)) != NULL) {
-        bool any = false;
-
-        for (size_t i = 0; i < v->group_count && !any; i++)
-            any =
-                (only == NULL || only == &v->groups[i]) &&
-                v->groups[i].spec->sound &&
-                selector_match(&v->groups[i].spec->selector, n->o.meta.labels);
-        count += any;
-    }
-    return count;
-}
-
-static bool
-all_allocate(const struct plan_inventory *v)
-{
-    for (size_t i = 0; i < v->group_count; i++)
-        if (!plan_allocates(&v->groups[i]))
-            return false;
-    return true;
-}
-
-static void
-fill_group(const struct placer *p, struct numbers *n, size_t i)
-{
-    const struct plan_group *g = &n->inventory->groups[i];
-    const struct alloc_group *a =
-        alloc_group(&p->alloc, plan_ref(n->inventory), g->spec->id);
-    struct usage *u = &n->groups[i];
-    int64_t free_slots;
-
-    if (a != NULL) {
-        u->requested = (int64_t)a->requested;
-        u->pending = (int64_t)alloc_pending(a);
-    } else if (n->inventory->verdict.budgeted) {
-        u->requested = count_matches(p, n->inventory, g);
-    }
-    u->allocated = n->tally->groups[i].allocated;
-    free_slots = g->capacity.nodes - u->allocated;
-    u->available = free_slots > 0 ? free_slots : 0;
-    n->sum.allocated += u->allocated;
-    n->sum.available += u->available;
-    n->sum.pending += u->pending;
-    n->projected += n->tally->groups[i].projected;
-}
-
-static struct capacity
-sum_capacity(const struct plan_inventory *v)
-{
-    struct capacity sum = {0};
-
-    if (v->world->spec.verdict == INVENTORY_TOO_LARGE)
-        return sum;
-    for (size_t i = 0; i < v->group_count; i++)
-        if (capacity_add(&sum, v->groups[i].capacity, NULL) != 0)
-            return (struct capacity){0};
-    return capacity_check(sum, NULL) == 0 ? sum : (struct capacity){0};
-}
-
-static struct numbers
-number(const struct placer *p, size_t i)
-{
-    const struct plan_inventory *v = &p->plan.inventories[i];
-    struct numbers n = {
-        .inventory = v,
-        .tally = &p->tally.inventories[i],
-        .groups = mem_zalloc(v->group_count * sizeof(*n.groups)),
-        .capacity = sum_capacity(v),
-        .conflicts = (int64_t)p->alloc.conflicts[i],
-    };
-
-    for (size_t j = 0; j < v->group_count; j++)
-        fill_group(p, &n, j);
-    if (all_allocate(v))
-        n.sum.requested = (int64_t)p->alloc.requested[i];
-    else if (v->verdict.budgeted)
-        n.sum.requested = count_matches(p, v, NULL);
-    return n;
-}
-
 /* ---- conditions -------------------------------------------------------- */
 
-static void set(struct condition *c, struct arena *arena, const char *type,
-                bool yes, const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 6, 7)));
-
+/* Takes over what is in text. */
 static void
 set(struct condition *c, struct arena *arena, const char *type, bool yes,
-    const char *reason, const char *fmt, ...)
+    const char *reason, struct buf *text)
 {
-    char text[1024];
-    va_list ap;
+    struct buf cut = {0};
 
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
+    status_add_cut(&cut, buf_str(text), STATUS_TEXT_MAX);
     *c = (struct condition){
         .type = str_of(type),
         .status = yes ? STR("True") : STR("False"),
         .reason = str_of(reason),
-        .message = arena_str(arena, str_of(text)),
+        .message = arena_str(arena, buf_str(&cut)),
     };
-}
-
-static const struct plan_group *
-first_issue(const struct plan_inventory *v, enum plan_issue issue)
-{
-    for (size_t i = 0; i < v->group_count; i++)
-        if (v->groups[i].issue == issue)
-            return &v->groups[i];
-    return NULL;
+    buf_fini(&cut);
+    buf_fini(text);
 }
 
 static void
 set_accepted(struct condition *c, struct arena *arena, const struct numbers *n)
 {
     const struct plan_inventory *v = n->inventory;
+    struct buf text = {0};
 
-    if (v->accepted)
-        set(c, arena, "Accepted", true, "Accepted",
-            "the inventory is valid and fits");
-    else
-        set(c, arena, "Accepted", false, v->refusal, "%s", v->why.text);
+    buf_addz(&text,
+             v->accepted ? "the inventory is valid and fits" : v->why.text);
+    set(c, arena, "Accepted", v->accepted,
+        v->accepted ? "Accepted" : v->refusal, &text);
 }
 
-static void
-set_resolved(struct condition *c, struct arena *arena, const struct numbers *n)
+static bool
+has_issue(const struct plan_inventory *v, enum plan_issue issue)
 {
-    const struct plan_group *invalid = first_issue(n->inventory, PLAN_INVALID);
-    const struct plan_group *missing =
-        first_issue(n->inventory, PLAN_NOT_FOUND);
+    for (size_t i = 0; i < v->group_count; i++)
+        if (v->groups[i].issue == issue)
+            return true;
+    return false;
+}
 
-    if (invalid != NULL)
-        set(c, arena, "ResolvedRefs", false, "InvalidProfile", "%s",
-            invalid->why.text);
-    else if (missing != NULL)
-        set(c, arena, "ResolvedRefs", false, "ProfileNotFound", "%s",
-            missing->why.text);
+/* A rack that the API server refuses for its content is an issue of its
+ * profile. */
+static void
+set_resolved(struct condition *c, struct arena *arena, const struct placer *p,
+             const struct numbers *n)
+{
+    bool refused = n->tally->racks[TALLY_REFUSED].count > 0;
+    bool invalid = has_issue(n->inventory, PLAN_INVALID);
+    bool missing = has_issue(n->inventory, PLAN_NOT_FOUND);
+    const char *reason = "ProfilesResolved";
+    struct buf text = {0};
+
+    if (refused || invalid)
+        reason = "InvalidProfile";
+    else if (missing)
+        reason = "ProfileNotFound";
+    if (invalid || missing)
+        status_say_issues(&text, n);
+    else if (refused)
+        status_say_refused(&text, p, n);
     else
-        set(c, arena, "ResolvedRefs", true, "ProfilesResolved",
-            "every group's profile is there and valid");
+        buf_addz(&text, "every group's profile is there and valid");
+    set(c, arena, "ResolvedRefs", !refused && !invalid && !missing, reason,
+        &text);
+}
+
+/* The reason why it is not programmed, and its text; NULL if it is (6.2). */
+static const char *
+judge_programmed(struct buf *text, const struct placer *p,
+                 const struct numbers *n)
+{
+    if (n->tally->racks[TALLY_RIVAL].count > 0) {
+        status_say_rivals(text, p, n);
+        return "RackOwnershipConflict";
+    }
+    if (n->inventory->verdict.decision != ADMIT_ACCEPTED ||
+        n->tally->standing < n->tally->wanted) {
+        status_say_pending(text, p, n);
+        return "RacksPending";
+    }
+    if (n->projected < n->sum.allocated && n->tally->blocked > 0) {
+        status_say_blocked(text, p, n);
+        return "NodeMetadataConflict";
+    }
+    if (n->projected != n->sum.allocated) {
+        status_say_unprojected(text, p, n);
+        return "ProjectionIncomplete";
+    }
+    return NULL;
 }
 
 static void
-set_programmed(struct condition *c, struct arena *arena,
+set_programmed(struct condition *c, struct arena *arena, const struct placer *p,
                const struct numbers *n, const struct condition *accepted,
                const struct condition *resolved)
 {
-    const char *type = "Programmed";
+    const char *reason = NULL;
+    struct buf text = {0};
 
-    if (str_is(accepted->status, "False"))
-        set(c, arena, type, false, accepted->reason.s,
-            "the inventory is not accepted");
-    else if (str_is(resolved->status, "False"))
-        set(c, arena, type, false, "ReferencesUnresolved",
-            "a group has no usable profile");
-    else if (n->tally->rivals > 0)
-        set(c, arena, type, false, "RackOwnershipConflict",
-            "%" PRId64 " racks belong to or were edited by somebody else",
-            n->tally->rivals);
-    else if (n->inventory->verdict.decision != ADMIT_ACCEPTED ||
-             n->tally->standing < n->tally->wanted)
-        set(c, arena, type, false, "RacksPending",
-            "%" PRId64 " of %" PRId64 " racks stand as declared",
-            n->tally->standing, n->tally->wanted);
-    else if (n->projected < n->sum.allocated && n->tally->blocked > 0)
-        set(c, arena, type, false, "NodeMetadataConflict",
-            "%" PRId64 " of %" PRId64
-            " Nodes carry their assignment; on %" PRId64
-            " somebody else holds a label or annotation of it",
-            n->projected, n->sum.allocated, n->tally->blocked);
-    else if (n->projected != n->sum.allocated)
-        set(c, arena, type, false, "ProjectionIncomplete",
-            "%" PRId64 " of %" PRId64 " Nodes carry their assignment",
-            n->projected, n->sum.allocated);
-    else
-        set(c, arena, type, true, "Programmed",
-            "every rack stands and every bound Node carries its assignment");
+    if (str_is(accepted->status, "False")) {
+        buf_addz(&text, "the inventory is not accepted");
+        reason = accepted->reason.s;
+    } else if (str_is(resolved->status, "False")) {
+        status_say_unresolved(&text, n);
+        reason = "ReferencesUnresolved";
+    } else {
+        reason = judge_programmed(&text, p, n);
+    }
+    if (reason == NULL)
+        status_say_programmed(&text, p, n);
+    set(c, arena, "Programmed", reason == NULL,
+        reason == NULL ? "Programmed" : reason, &text);
 }
 
 static void
-set_satisfied(struct condition *c, struct arena *arena, const struct numbers *n)
+set_satisfied(struct condition *c, struct arena *arena, const struct placer *p,
+              const struct numbers *n)
 {
-    const char *type = "RequestsSatisfied";
+    const char *reason = "RequestsSatisfied";
+    struct buf text = {0};
 
-    if (n->conflicts > 0)
-        set(c, arena, type, false, "PlacementConflicts",
-            "%" PRId64 " Nodes are claimed more than once", n->conflicts);
-    else if (n->sum.pending > 0)
-        set(c, arena, type, false, "PendingNodes",
-            "%" PRId64 " Nodes wait for a free slot", n->sum.pending);
-    else
-        set(c, arena, type, true, "RequestsSatisfied",
-            "every matching Node has a slot");
+    if (n->conflicts + n->twins > 0) {
+        status_say_conflicts(&text, p, n);
+        reason = "PlacementConflicts";
+    } else if (n->sum.pending > 0) {
+        status_say_waiting(&text, p, n);
+        reason = "PendingNodes";
+    } else {
+        status_say_satisfied(&text, n);
+    }
+    set(c, arena, "RequestsSatisfied",
+        str_is(str_of(reason), "RequestsSatisfied"), reason, &text);
 }
 
-/* A condition that stands as True and agrees keeps its text, so that taking
- * over from somebody who words it otherwise writes nothing. */
+/* What both say first: up to the first semicolon. */
+static bool
+is_ours(struct str standing, struct str wanted)
+{
+    const char *end = memchr(wanted.s, ';', wanted.n);
+    size_t n = end == NULL ? wanted.n : (size_t)(end - wanted.s);
+
+    return standing.n >= n && memcmp(standing.s, wanted.s, n) == 0 &&
+           (standing.n == n || standing.s[n] == ';');
+}
+
+/* A condition that stands as True and agrees keeps its text if somebody else
+ * worded it, so that taking over writes nothing. */
 static void
 keep_texts(struct condition *wanted, size_t count,
            const struct conditions *standing)
@@ -249,7 +170,8 @@ keep_texts(struct condition *wanted, size_t count,
             if (str_eq(c->type, wanted[i].type) && str_is(c->status, "True") &&
                 str_eq(c->status, wanted[i].status) &&
                 str_eq(c->reason, wanted[i].reason) &&
-                c->observed == wanted[i].observed)
+                c->observed == wanted[i].observed &&
+                !is_ours(c->message, wanted[i].message))
                 wanted[i].message = c->message;
         }
 }
@@ -376,9 +298,9 @@ say_inventory(struct placer *p, const struct numbers *n)
     struct buf fields = {0};
 
     set_accepted(&c[0], &arena, n);
-    set_resolved(&c[3], &arena, n);
-    set_programmed(&c[1], &arena, n, &c[0], &c[3]);
-    set_satisfied(&c[2], &arena, n);
+    set_resolved(&c[3], &arena, p, n);
+    set_programmed(&c[1], &arena, p, n, &c[0], &c[3]);
+    set_satisfied(&c[2], &arena, p, n);
     add_inventory_fields(&fields, n);
     say(p, ACTION_INVENTORY_STATUS, &o->meta, &o->status, buf_str(&fields), c,
         INVENTORY_CONDITIONS);
@@ -389,39 +311,79 @@ say_inventory(struct placer *p, const struct numbers *n)
 void
 status_inventories(struct placer *p)
 {
+    tally_complete(p);
     for (size_t i = 0; i < p->plan.inventory_count; i++) {
-        struct numbers n = number(p, i);
+        struct numbers n;
 
+        status_numbers(&n, p, i);
         say_inventory(p, &n);
-        free(n.groups);
+        status_numbers_fini(&n);
     }
 }
 
 /* ---- racks ------------------------------------------------------------- */
 
+/* "Nodes that carry their assignment: N of M; WHAT: " */
 static void
-set_ready(struct condition *c, struct arena *arena, const struct tally_rack *n)
+add_projected(struct buf *text, const struct tally_rack *n, const char *what)
 {
-    if (n->doubled > 0)
-        set(c, arena, "Ready", false, "DuplicateBindings",
-            "%" PRId64 " bound Nodes are bound to another slot, too",
-            n->doubled);
-    else if (n->gone > 0)
-        set(c, arena, "Ready", false, "InvalidBindings",
-            "%" PRId64 " bound Nodes are not there or not eligible", n->gone);
-    else if (n->projected < n->bound && n->blocked > 0)
-        set(c, arena, "Ready", false, "NodeMetadataConflict",
-            "%" PRId64 " of %" PRId64
-            " Nodes carry their assignment; on %" PRId64
-            " somebody else holds a label or annotation of it",
-            n->projected, n->bound, n->blocked);
-    else if (n->projected != n->bound)
-        set(c, arena, "Ready", false, "ProjectionIncomplete",
-            "%" PRId64 " of %" PRId64 " Nodes carry their assignment",
-            n->projected, n->bound);
+    buf_printf(text,
+               "Nodes that carry their assignment: %" PRId64 " of %" PRId64
+               "; %s: ",
+               n->projected, n->bound, what);
+}
+
+/* The first thing that is wrong with it (6.3), in words; NULL if nothing is. */
+static const char *
+judge_ready(struct buf *text, const struct tally_rack *n,
+            enum status_slot_fault *fault)
+{
+    if (n->doubled > 0) {
+        buf_addz(text, "bound to another slot, too: ");
+        *fault = STATUS_DOUBLED;
+        return "DuplicateBindings";
+    }
+    if (n->broken > 0) {
+        buf_addz(text, "slots that cannot be: ");
+        *fault = STATUS_BROKEN;
+        return "InvalidBindings";
+    }
+    if (n->gone > 0) {
+        buf_addz(text, "bound, but not there or not eligible: ");
+        *fault = STATUS_GONE;
+        return "InvalidBindings";
+    }
+    if (n->projected < n->bound && n->blocked > 0) {
+        add_projected(text, n, "somebody else holds a label or annotation");
+        *fault = STATUS_BLOCKED;
+        return "NodeMetadataConflict";
+    }
+    if (n->projected != n->bound) {
+        add_projected(text, n, "not yet");
+        *fault = STATUS_WAITING;
+        return "ProjectionIncomplete";
+    }
+    return NULL;
+}
+
+static void
+set_ready(struct condition *c, struct arena *arena, const struct placer *p,
+          const struct world_rack *r, const struct tally_rack *n)
+{
+    enum status_slot_fault fault = STATUS_WAITING;
+    struct buf text = {0};
+    const char *reason = judge_ready(&text, n, &fault);
+    size_t told = 0;
+
+    if (reason != NULL)
+        status_add_more(&text, FEW_TOLD,
+                        status_add_slots(&text, p, r, fault, &told));
     else
-        set(c, arena, "Ready", true, "Ready",
-            "every bound Node carries its assignment");
+        buf_addz(&text, "every bound Node carries its assignment");
+    if (n->causes[TALLY_LEFTOVER])
+        status_say_leftover(&text, p, &r->o);
+    set(c, arena, "Ready", reason == NULL, reason == NULL ? "Ready" : reason,
+        &text);
 }
 
 void
@@ -439,7 +401,7 @@ status_rack(struct placer *p, const char *name)
         wish_drop(&p->wishes, ACTION_RACK_STATUS, r->o.meta.name);
         return;
     }
-    set_ready(&ready, &arena, n);
+    set_ready(&ready, &arena, p, r, n);
     buf_printf(&fields,
                "{\"assignedNodes\":%" PRId64 ",\"observedGeneration\":%" PRId64
                "}",

@@ -6,6 +6,7 @@
 #include "common/mem.h"
 #include "placer/placer.h"
 #include "placer/project.h"
+#include "proto/frame.h"
 
 void
 tally_fini(struct tally *t)
@@ -18,8 +19,11 @@ tally_fini(struct tally *t)
         free(r);
     }
     map_fini(&t->racks);
-    for (size_t i = 0; i < t->inventory_count; i++)
+    for (size_t i = 0; i < t->inventory_count; i++) {
+        for (int cause = 0; cause < TALLY_CAUSES; cause++)
+            few_fini(&t->inventories[i].racks[cause]);
         free(t->inventories[i].groups);
+    }
     free(t->inventories);
     *t = (struct tally){0};
 }
@@ -37,23 +41,57 @@ tally_reset(struct placer *p)
             p->plan.inventories[i].group_count * sizeof(struct tally_group));
 }
 
-/* Adds what a rack counts for, or takes it away. */
+/* Names it as a culprit of its inventory, or does so no more. */
 static void
-apply(struct tally *t, const struct tally_rack *r, int64_t by)
+accuse(struct tally_inventory *v, struct tally_rack *r, bool yes)
+{
+    for (int cause = 0; cause < TALLY_CAUSES; cause++) {
+        if (yes && r->causes[cause])
+            few_add(&v->racks[cause], &r->items[cause].item);
+        else
+            few_remove(&v->racks[cause], &r->items[cause].item);
+    }
+}
+
+/* Adds what a rack counts for (by 1), or takes it away (-1). */
+static void
+apply(struct tally *t, struct tally_rack *r, int64_t by)
 {
     struct tally_inventory *v;
+    struct tally_group *g;
 
     if (r->inventory == SIZE_MAX)
         return;
     v = &t->inventories[r->inventory];
+    accuse(v, r, by > 0);
     v->blocked += by * r->blocked;
     v->wanted += by * r->wanted;
     v->standing += by * r->standing;
-    v->rivals += by * r->rival;
     if (r->group == SIZE_MAX)
         return;
-    v->groups[r->group].allocated += by * (r->bound - r->gone);
-    v->groups[r->group].projected += by * r->projected;
+    g = &v->groups[r->group];
+    g->allocated += by * (r->bound - r->gone);
+    g->projected += by * r->projected;
+    g->refused += by * r->causes[TALLY_REFUSED];
+}
+
+bool
+tally_repeated(const struct object_rack *rack, const struct object_slot *slot)
+{
+    for (const struct object_slot *s = rack->slots; s < slot; s++)
+        if (s->index == slot->index)
+            return true;
+    return false;
+}
+
+/* Slots come in the order of their indexes, from whoever knows the rules. */
+static bool
+are_rising(const struct object_rack *rack)
+{
+    for (size_t i = 1; i < rack->slot_count; i++)
+        if (rack->slots[i].index <= rack->slots[i - 1].index)
+            return false;
+    return true;
 }
 
 static void
@@ -67,6 +105,7 @@ count_slot(const struct placer *p, struct tally_rack *n,
     enum project_state state;
 
     n->bound++;
+    n->broken += slot->node.uid.n == 0;
     n->doubled += a != NULL && a->binding_count > 1;
     if (node == NULL) {
         n->gone++;
@@ -88,31 +127,56 @@ group_at(const struct plan_inventory *v, struct str id)
     return SIZE_MAX;
 }
 
-/* A rack that is to be: does it stand, or is something in the way? */
-static void
-judge(struct tally_rack *n, const struct plan_rack *wanted,
-      const struct world_rack *have)
+/* The API server refused what was to be written there. */
+static bool
+is_refused(const struct placer *p, const char *name)
 {
-    n->wanted = true;
-    if (have == NULL)
-        return;
-    if (!rack_controlled(have->o.owners, plan_ref(wanted->group->inventory)) ||
-        (have->o.managed && !have->o.spec_ours))
-        n->rival = true;
-    else
-        n->standing = !have->o.meta.deleting &&
-                      str_is(have->o.digest, plan_digest(wanted));
+    struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(name));
+
+    return w.state == WISH_REFUSED && w.outcome == OUTCOME_INVALID &&
+           w.type == MSG_RACK_WRITE;
 }
 
-/* What is bound in a rack is its inventory's. */
+/* A rack that is to be: does it stand, or is something in the way? */
+static void
+judge(const struct placer *p, struct tally_rack *n,
+      const struct plan_rack *wanted, const struct world_rack *have)
+{
+    const struct plan_inventory *v = wanted->group->inventory;
+
+    n->wanted = true;
+    n->causes[TALLY_REFUSED] = is_refused(p, n->name);
+    if (have != NULL && (!rack_controlled(have->o.owners, plan_ref(v)) ||
+                         (have->o.managed && !have->o.spec_ours)))
+        n->causes[TALLY_RIVAL] = true;
+    else
+        n->standing = have != NULL && !have->o.meta.deleting &&
+                      str_is(have->o.digest, plan_digest(wanted));
+    n->causes[TALLY_PENDING] = !n->standing && !n->causes[TALLY_RIVAL];
+}
+
 static void
 count_slots(const struct placer *p, struct tally_rack *n,
-            const struct plan_inventory *v, const struct object_rack *rack)
+            const struct object_rack *rack)
 {
     for (size_t i = 0; i < rack->slot_count; i++)
         if (rack->slots[i].node.name.n > 0)
             count_slot(p, n, rack, &rack->slots[i]);
-    n->group = group_at(v, rack->group);
+    for (size_t i = 1; !are_rising(rack) && i < rack->slot_count; i++)
+        n->broken += tally_repeated(rack, &rack->slots[i]);
+    n->causes[TALLY_BLOCKED] = n->blocked > 0;
+    n->causes[TALLY_WAITING] = n->projected < n->bound - n->gone;
+}
+
+/* Of a rack that is not planned: it stays while its inventory waits for
+ * capacity, and while its group has no usable profile. */
+static bool
+is_to_go(const struct plan_inventory *v, size_t group)
+{
+    if (v->world->o.meta.deleting || v->verdict.decision == ADMIT_REJECTED)
+        return true;
+    return v->verdict.decision == ADMIT_ACCEPTED &&
+           (group == SIZE_MAX || v->groups[group].profile != NULL);
 }
 
 /* A rack is told of to the inventory that wants its name, else to its own. */
@@ -126,13 +190,37 @@ count(const struct placer *p, struct tally_rack *n,
     if (have != NULL && rack_owned(&have->o))
         own = plan_inventory(&p->plan, &have->o.inventory);
     v = wanted == NULL ? own : wanted->group->inventory;
-    if (wanted != NULL)
-        judge(n, wanted, have);
+    if (wanted != NULL) {
+        n->group = (size_t)(wanted->group - v->groups);
+        judge(p, n, wanted, have);
+    }
     n->own = own != NULL && own == v;
-    if (n->own)
-        count_slots(p, n, own, &have->o);
+    if (n->own) {
+        count_slots(p, n, &have->o);
+        n->group = group_at(own, have->o.group);
+        n->causes[TALLY_LEFTOVER] = wanted == NULL && is_to_go(own, n->group);
+    }
     if (v != NULL)
         n->inventory = (size_t)(v - p->plan.inventories);
+}
+
+static struct tally_rack *
+new_rack(const char *name)
+{
+    struct tally_rack *n = mem_zalloc(sizeof(*n));
+
+    n->name = mem_strdup(name);
+    return n;
+}
+
+/* As new; it is in no set now. */
+static void
+clear(struct tally_rack *n)
+{
+    *n = (struct tally_rack){
+        .name = n->name, .inventory = SIZE_MAX, .group = SIZE_MAX};
+    for (int cause = 0; cause < TALLY_CAUSES; cause++)
+        n->items[cause] = (struct tally_item){{n->name, 0}, n};
 }
 
 const struct tally_rack *
@@ -153,13 +241,32 @@ tally_count(struct placer *p, const char *name)
         return NULL;
     }
     if (n == NULL) {
-        n = mem_zalloc(sizeof(*n));
-        n->name = mem_strdup(name);
+        n = new_rack(name);
         map_put(&p->tally.racks, n->name, n);
     }
-    *n = (struct tally_rack){
-        .name = n->name, .inventory = SIZE_MAX, .group = SIZE_MAX};
+    clear(n);
     count(p, n, wanted, have);
     apply(&p->tally, n, 1);
     return n;
+}
+
+static void
+count_new(struct placer *p, const struct map *names)
+{
+    size_t pos = 0;
+    const char *name;
+
+    while ((name = map_next(names, &pos)) != NULL)
+        if (map_get(&p->tally.racks, name) == NULL)
+            tally_count(p, name);
+}
+
+void
+tally_complete(struct placer *p)
+{
+    if (p->tally.complete)
+        return;
+    p->tally.complete = true;
+    count_new(p, &p->queue);
+    count_new(p, &p->dirty);
 }

@@ -22,6 +22,7 @@
 #include "supervisor/health.h"
 #include "supervisor/listener.h"
 #include "supervisor/options.h"
+#include "supervisor/recording.h"
 #include "supervisor/spawn.h"
 
 #define SIGNALS 3
@@ -429,13 +430,15 @@ send_fd(struct process *p, uint16_t type, struct str body, int fd)
     step(p, CHILD_CUT);
 }
 
+/* What this run does not have is granted to nobody. */
 static void
 send_grants(struct process *p)
 {
     for (size_t i = 0; i < nitems(grants); i++) {
         struct buf body = {0};
 
-        if (grants[i].role != p->row->role)
+        if (grants[i].role != p->row->role ||
+            p->sup->resources[grants[i].resource] <= 0)
             continue;
         pack_array(&body, 1);
         pack_int(&body, grants[i].resource);
@@ -753,6 +756,7 @@ static int
 open_resources(struct supervisor *sup, struct err *err)
 {
     char address[300] = "";
+    const char *recording = options_get(sup->options, "record");
     int page = lease_page_create(&sup->resources[RESOURCE_LEASE_VIEW], err);
     int listener;
 
@@ -765,6 +769,12 @@ open_resources(struct supervisor *sup, struct err *err)
         return err_prefix(err, "--listen-addr");
     sup->resources[RESOURCE_LISTENER] = listener;
     log_info("HTTP listening", F_STR("addr", address));
+    if (recording[0] != '\0') {
+        sup->resources[RESOURCE_RECORDING] = recording_open(recording, err);
+        if (sup->resources[RESOURCE_RECORDING] < 0)
+            return err_prefix(err, "--record");
+        log_info("recording", F_STR("file", recording));
+    }
     return 0;
 }
 

@@ -266,13 +266,18 @@ class Cluster:
 
 
 class ControlPlane:
-    """One instance of ours, as a child process."""
+    """One instance of ours, as a child process.  What its placer takes and says
+    is recorded; stop() has it replayed, and fails if it says anything else."""
 
     def __init__(self, cluster, *arguments, kubeconfig=None, environment=None,
                  name="control-plane", program=(PROGRAM,)):
         self.cluster = cluster
         self.log = cluster.directory / f"{name}-{time.monotonic_ns()}.log"
         self.error = self.log.with_suffix(".err")
+        self.recording = self.log.with_suffix(".recording")
+        self.placer = pathlib.Path(program[-1]).with_name("placer")
+        if self.placer.exists() and "--record" not in arguments:
+            arguments = ("--record", str(self.recording), *arguments)
         command = [*map(str, program), "--kubeconfig", kubeconfig or cluster.user,
                    "--leader-election-namespace", NAMESPACE,
                    "--listen-addr", "127.0.0.1:0", *arguments]
@@ -345,7 +350,20 @@ class ControlPlane:
                 self.process.kill()
                 self.process.wait()
                 raise AssertionError(f"no end {seconds} s after TERM\n{self.tail()}")
+        self.replay()
         return self.process.returncode
+
+    def replay(self):
+        """The placer, on what was recorded, says what it said; the verdict."""
+        if not self.recording.exists() or self.recording.stat().st_size == 0:
+            return ""
+        done = subprocess.run(
+            [self.placer, "--replay", self.recording, "-o", "none"], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=120, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"the replay ends with {done.returncode}: {done.stderr}")
+        return done.stderr.strip()
 
     def wait_exit(self, seconds=20):
         self.process.wait(seconds)

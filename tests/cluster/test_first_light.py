@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import time
 import unittest
 
@@ -91,6 +92,21 @@ class FirstLight(unittest.TestCase):
         owners = [m for m in meta["managedFields"]
                   if m["manager"] == "mokka-controller"]
         self.assertEqual([m["operation"] for m in owners], ["Apply"])
+
+    def test_the_run_is_recorded_and_its_replay_says_the_same(self):
+        self.declare()
+        plane = self.plane()
+        self.converge(plane)
+        for worker in ("projector", "placer", "informer"):
+            generation, _ = plane.kill(worker)
+            plane.wait_back(worker, generation)
+        plane.wait_ready()
+        self.assertEqual(plane.stop(), 0)
+        verdict = re.fullmatch(
+            r"(\d+) inputs, (\d+) intents, identical; 2 starts of the placer, "
+            r"1 without an end", plane.replay())
+        self.assertTrue(verdict, plane.replay())
+        self.assertGreaterEqual(int(verdict.group(2)), 2 * 3 + NODES + 4)
 
     def test_M04_order_and_number_of_requests(self):
         self.declare()

@@ -43,7 +43,7 @@ LIMIT = 20  # seconds that a step may take on a busy machine
 HEADER = struct.Struct(">IHHI")
 DESCRIPTOR = 1
 CONTROL_FD = 3
-LEASE_PAGE, LEASE_VIEW, LISTENER = range(3)
+LEASE_PAGE, LEASE_VIEW, LISTENER, RECORDING = range(4)
 PROFILE, INVENTORY, RACK, NODE = range(4)
 REPORT = re.compile(r"(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:")
 SANITIZERS = {
@@ -287,6 +287,7 @@ class Worker:
         self.control = None
         self.links = {}
         self.page = None
+        self.recording = None  # a descriptor, if it is to record
         self.status = None
         theirs = None
         if descriptor is None:
@@ -324,6 +325,10 @@ class Worker:
                 self.listener = socket.create_server(("127.0.0.1", 0))
                 self.control.send("GRANTED", LISTENER,
                                   descriptor=self.listener.fileno())
+                continue
+            if resource == "RECORDING":
+                if self.recording is not None:
+                    self.control.send("GRANTED", RECORDING, descriptor=self.recording)
                 continue
             self.page = LeasePage()
             self.control.send("GRANTED",

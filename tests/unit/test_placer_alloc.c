@@ -780,6 +780,61 @@ test_9_1_one_uid_twice(void **state)
     alloc_fini(&a);
 }
 
+/* The later one of two is taken when the other goes, as it is by then. */
+static void
+test_9_1_one_uid_is_free_again(void **state)
+{
+    struct alloc a = {.touched = ignore};
+    struct place_group g = plain_group(1, 1);
+    struct place_node first = plain_node("n1", "u", 1);
+    struct place_node second = plain_node("n2", "u", 2);
+    const size_t inventory = 0;
+
+    (void)state;
+    alloc_reset(&a, &g, &inventory, 1, 1);
+    assert_true(alloc_node_put(&a, &first));
+    assert_false(alloc_node_put(&a, &second));
+    assert_int_equal(a.twins.count, 1);
+    second.created = 7;
+    alloc_node_renew(&a, &second);
+    alloc_node_take(&a, (struct object_ref){first.name, first.uid});
+    assert_int_equal(a.twins.count, 0);
+    assert_int_equal(a.groups[0].waiting.count, 1);
+    assert_string_equal(waiting_at(&a.groups[0].waiting, 0)->in.name.s, "n2");
+    assert_int_equal(waiting_at(&a.groups[0].waiting, 0)->in.created, 7);
+    alloc_fini(&a);
+}
+
+/* Groups that take no part: counted by group, and once by inventory. */
+static void
+test_9_1_watched_groups_are_counted_only(void **state)
+{
+    struct alloc a = {.touched = ignore};
+    struct place_group g = plain_group(1, 1);
+    struct place_node n = plain_node("n1", "u1", 1);
+    const struct selector all[3] = {{0}};
+    const size_t inventory = 0;
+
+    (void)state;
+    alloc_reset(&a, &g, &inventory, 1, 3);
+    for (size_t i = 0; i < 3; i++)
+        alloc_watch(&a, &(struct alloc_watch){.selector = &all[i],
+                                              .number = i < 2 ? i : 1});
+    assert_true(alloc_node_put(&a, &n));
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(alloc_requested(&a, &all[i]), 1);
+    assert_int_equal(a.requested[0], 1); /* by its own group, and a watch */
+    assert_int_equal(a.requested[1], 1); /* by two watches */
+    assert_int_equal(a.requested[2], 0);
+    assert_int_equal(a.groups[0].waiting.count, 1); /* it is no overlap */
+    alloc_node_take(&a, (struct object_ref){n.name, n.uid});
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(alloc_requested(&a, &all[i]), 0);
+        assert_int_equal(a.requested[i], 0);
+    }
+    alloc_fini(&a);
+}
+
 /* M03: who sorts before those that are bound does not move them. */
 static void
 test_M03_bound_ones_do_not_move(void **state)
@@ -885,6 +940,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_9_same_as_place),
         cmocka_unit_test(test_9_1_one_uid_twice),
+        cmocka_unit_test(test_9_1_one_uid_is_free_again),
+        cmocka_unit_test(test_9_1_watched_groups_are_counted_only),
         cmocka_unit_test(test_M03_bound_ones_do_not_move),
         cmocka_unit_test(test_coordinate_claimed_often),
         cmocka_unit_test(test_9_8_64_groups),

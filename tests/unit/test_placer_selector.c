@@ -328,6 +328,40 @@ test_6_2_against_reference(void **state)
     }
 }
 
+static void
+test_6_2_text_is_what_kubectl_takes(void **state)
+{
+    struct selector s;
+    struct buf out = {0};
+    struct err err;
+
+    (void)state;
+    assert_int_equal(
+        compile(
+            &s,
+            "{\"matchLabels\":{\"pool\":\"a\"},\"matchExpressions\":["
+            "{\"key\":\"zone\",\"operator\":\"In\",\"values\":[\"y\",\"x\"]},"
+            "{\"key\":\"tier\",\"operator\":\"NotIn\",\"values\":[\"z\"]},"
+            "{\"key\":\"gpu\",\"operator\":\"Exists\"},"
+            "{\"key\":\"old\",\"operator\":\"DoesNotExist\"}]}",
+            &err),
+        0);
+    selector_text(&out, &s, 100);
+    assert_true(
+        str_is(buf_str(&out), ",pool=a,zone in (x,y),tier notin (z),gpu,!old"));
+    buf_clear(&out);
+    selector_text(&out, &s, 21);
+    assert_true(str_is(buf_str(&out), ",pool=a,zone in (x,y),..."));
+    buf_clear(&out);
+    selector_text(&out, &s, 3);
+    assert_true(str_is(buf_str(&out), ",..."));
+    selector_fini(&s);
+    buf_clear(&out);
+    selector_text(&out, &s, 100);
+    assert_int_equal(out.len, 0);
+    buf_fini(&out);
+}
+
 int
 main(void)
 {
@@ -339,6 +373,7 @@ main(void)
         cmocka_unit_test(test_6_2_operators),
         cmocka_unit_test(test_6_2_values_count),
         cmocka_unit_test(test_6_2_syntax),
+        cmocka_unit_test(test_6_2_text_is_what_kubectl_takes),
         cmocka_unit_test(test_6_2_against_reference),
     };
 
