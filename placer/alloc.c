@@ -82,6 +82,7 @@ clear(struct alloc *a)
     map_fini(&a->names);
     free(a->groups);
     free(a->conflicts);
+    free(a->freeing);
     free(a->requested);
 }
 
@@ -109,6 +110,7 @@ alloc_reset(struct alloc *a, const struct place_group *groups,
     a->group_count = count;
     a->inventory_count = inventory_count;
     a->conflicts = mem_zalloc((inventory_count + 1) * sizeof(*a->conflicts));
+    a->freeing = mem_zalloc((inventory_count + 1) * sizeof(*a->freeing));
     a->culprits = mem_zalloc((inventory_count + 1) * sizeof(*a->culprits));
     a->requested = mem_zalloc(inventory_count * sizeof(*a->requested));
     for (size_t i = 0; i < count; i++) {
@@ -322,12 +324,22 @@ enter(struct alloc *a, struct alloc_node *n)
     enter_conflict(a, n);
 }
 
+static void
+count_freeing(struct alloc *a, const struct alloc_binding *b, int by)
+{
+    if (!b->released || !release_frees(b->reason))
+        return;
+    b->rack->freeing += (size_t)(int64_t)by;
+    a->freeing[b->rack->inventory] += (size_t)(int64_t)by;
+}
+
 /* What becomes of a binding (9.2): first match. */
 static void
 judge(struct alloc *a, struct alloc_binding *b)
 {
     const struct alloc_node *n = b->node;
 
+    count_freeing(a, b, -1);
     b->released = true;
     if (b->group == NULL || b->in.stray)
         b->reason = RELEASE_GROUP_REMOVED;
@@ -341,6 +353,7 @@ judge(struct alloc *a, struct alloc_binding *b)
         b->reason = RELEASE_SELECTOR_MISMATCH;
     else
         b->released = false;
+    count_freeing(a, b, 1);
 }
 
 static void
@@ -621,6 +634,7 @@ unbind(struct alloc *a, struct alloc_binding *b)
     if (coordinate_of >= 0)
         vacate(b->group, coordinate_of);
     leave(a, b->node);
+    count_freeing(a, b, -1);
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;

@@ -102,6 +102,7 @@ struct alloc_rack {
     size_t inventory; /* the caller's number of its inventory */
     struct alloc_binding *bindings;
     size_t count;
+    size_t freeing; /* of them: released, and that frees capacity (8.4) */
 };
 
 struct alloc {
@@ -110,6 +111,8 @@ struct alloc {
     size_t *conflicts;    /* by inventory: Nodes in conflict that name it; one
                            * more for those that are no more */
     struct few *culprits; /* by inventory: those Nodes (struct alloc_claim) */
+    size_t *freeing;      /* by inventory, as conflicts: bindings of its racks
+                           * whose release frees capacity */
     size_t *requested; /* by inventory: Nodes that some group of it matches */
     size_t inventory_count;
     struct alloc_watch *watches;

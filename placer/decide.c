@@ -245,16 +245,14 @@ want_release(struct placer *p, const struct object_slot *slot,
 
 /* A Node that the feed does not show is clean when the projector has said so.
  * Instances of one name take turns. */
-static bool
-is_clean_unseen(struct placer *p, const struct object_slot *slot)
+static void
+want_release_unseen(struct placer *p, const struct object_slot *slot)
 {
     struct wish w = wish_look(&p->wishes, ACTION_NODE, slot->node.name);
 
-    if (map_get(&p->cleaned, slot->node.uid.s) != NULL)
-        return true;
-    if (w.state != WISH_OPEN || w.basis[0] != '\0')
+    if (map_get(&p->cleaned, slot->node.uid.s) == NULL &&
+        (w.state != WISH_OPEN || w.basis[0] != '\0'))
         want_release(p, slot, NULL);
-    return false;
 }
 
 /* Another instance has the name; unless that one is bound, a wish is about the
@@ -268,31 +266,46 @@ drop_replaced(struct placer *p, const struct world_node *n)
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
 }
 
+/* Is something of that rack's slot on the Node, which it binds? */
+static bool
+carries(const struct world_node *n, const struct object_rack *rack)
+{
+    return project_carries(&n->o, rack) ||
+           (n->o.annotation.n == 0 && n->o.ours != 0);
+}
+
 /* A binding that is given up: true once nothing of it is on its Node, nor will
  * be. */
 static bool
-is_clean(struct placer *p, const struct object_rack *rack,
+is_clean(const struct placer *p, const struct object_rack *rack,
          const struct object_slot *slot)
+{
+    const struct world_node *n = world_node_exact(&p->world, &slot->node);
+
+    if (world_node(&p->world, slot->node.name.s) == NULL)
+        return map_get(&p->cleaned, slot->node.uid.s) != NULL;
+    /* Another instance may have the name: then ours is gone. */
+    return n == NULL || (!carries(n, rack) && !is_stirring(p, n));
+}
+
+/* The same; and sees to it that it becomes so. */
+static bool
+clean(struct placer *p, const struct object_rack *rack,
+      const struct object_slot *slot)
 {
     const struct world_node *named = world_node(&p->world, slot->node.name.s);
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
-    bool carries, stirs;
 
     if (named == NULL)
-        return is_clean_unseen(p, slot);
-    if (n == NULL) {
+        want_release_unseen(p, slot);
+    else if (n == NULL)
         drop_replaced(p, named);
-        return true; /* another instance has the name: ours is gone */
-    }
-    carries = project_carries(&n->o, rack) ||
-              (n->o.annotation.n == 0 && n->o.ours != 0);
-    stirs = is_stirring(p, n);
     /* Where we own nothing, only others can take it off (4.4 step 7). */
-    if (stirs || (carries && n->o.ours != 0))
+    else if (is_stirring(p, n) || (carries(n, rack) && n->o.ours != 0))
         want_release(p, slot, n);
     else
         wish_drop(&p->wishes, ACTION_NODE, slot->node.name);
-    return !carries && !stirs;
+    return is_clean(p, rack, slot);
 }
 
 /* ---- racks ------------------------------------------------------------- */
@@ -500,8 +513,7 @@ release_slot(struct placer *p, const struct world_rack *have,
         have == NULL ? NULL : rack_slot(&have->o, b->in.slot);
 
     if (slot == NULL || slot->node.name.n == 0 || leaving ||
-        is_clean(p, &have->o, slot) || slot->index < 0 ||
-        slot->index >= s->room)
+        clean(p, &have->o, slot) || slot->index < 0 || slot->index >= s->room)
         return;
     s->nodes[slot->index] = slot->node;
 }
@@ -622,6 +634,99 @@ is_writable(const struct plan_inventory *v, const struct world_rack *have)
                              !has_odd_slots(&have->o)));
 }
 
+/* ---- growth (mokka-api 8.4) -------------------------------------------- */
+
+/* Is a cleanup of that rack awaited that frees capacity? */
+static bool
+is_draining(const struct placer *p, const struct alloc_rack *bound)
+{
+    const struct world_rack *r = world_rack(&p->world, bound->name);
+
+    if (r == NULL || (bound->freeing == 0 && !r->o.meta.deleting))
+        return false;
+    for (size_t i = 0; i < bound->count; i++) {
+        const struct alloc_binding *b = &bound->bindings[i];
+        const struct object_slot *slot = rack_slot(&r->o, b->in.slot);
+        bool frees =
+            r->o.meta.deleting || (b->released && release_frees(b->reason));
+
+        if (frees && slot != NULL && str_eq(slot->node.uid, b->in.node.uid) &&
+            !is_clean(p, &r->o, slot))
+            return true;
+    }
+    return false;
+}
+
+/* Of an inventory, by its number.  Looks at its racks only while some drain. */
+static bool
+is_awaiting(const struct placer *p, size_t inventory)
+{
+    const struct alloc_rack *bound;
+    size_t pos = 0;
+
+    if (p->alloc.freeing[inventory] == 0 &&
+        p->plan.inventories[inventory].leaving == 0)
+        return false;
+    while ((bound = map_next(&p->alloc.racks, &pos)) != NULL)
+        if (bound->inventory == inventory && is_draining(p, bound))
+            return true;
+    return false;
+}
+
+static bool
+grows(const struct plan_rack *rack, const struct world_rack *have)
+{
+    const struct profile *profile = rack->group->profile;
+    int64_t gpus = 0;
+
+    if (have == NULL)
+        return true;
+    for (size_t i = 0; i < have->o.slot_count; i++)
+        gpus += have->o.slots[i].gpus;
+    return profile->nodes_per_rack > (int64_t)have->o.slot_count ||
+           profile->nodes_per_rack * profile->gpus > gpus;
+}
+
+/* Capacity is released before it is claimed: whether the rack has to wait for
+ * that; it is looked at again when the last cleanup is done. */
+static bool
+waits_to_grow(struct placer *p, const struct plan_rack *rack,
+              const struct world_rack *have)
+{
+    size_t inventory = (size_t)(rack->group->inventory - p->plan.inventories);
+
+    if (!grows(rack, have) || !is_awaiting(p, inventory))
+        return false;
+    placer_hold(p, rack->name);
+    return true;
+}
+
+void
+decide_held(struct placer *p)
+{
+    struct map held = p->held;
+    size_t awaited = SIZE_MAX; /* the inventory that was found to wait */
+    size_t pos = 0;
+    char *name;
+
+    p->held = (struct map){0};
+    while ((name = map_next(&held, &pos)) != NULL) {
+        const struct plan_rack *rack = plan_rack(&p->plan, name);
+        size_t i = rack == NULL
+                       ? SIZE_MAX
+                       : (size_t)(rack->group->inventory - p->plan.inventories);
+
+        if (i != SIZE_MAX && (i == awaited || is_awaiting(p, i))) {
+            awaited = i;
+            placer_hold(p, name);
+        } else {
+            placer_touch(p, name);
+        }
+        free(name);
+    }
+    map_fini(&held);
+}
+
 static void
 decide_rack(struct placer *p, const struct plan_rack *rack,
             struct assigning *assigning)
@@ -636,7 +741,7 @@ decide_rack(struct placer *p, const struct plan_rack *rack,
         assign_slots(rack, assigning, &s);
     keep_old(&s, rack);
     if (is_writable(rack->group->inventory, have) &&
-        !is_busy(p, str_of(rack->name)))
+        !is_busy(p, str_of(rack->name)) && !waits_to_grow(p, rack, have))
         write_rack(p, rack, have, &s);
     else if (have != NULL)
         drop_settled(p, ACTION_RACK, &have->o.meta);
@@ -700,14 +805,14 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
 {
     struct target target = target_of(&r->o.meta);
     struct buf body = {0};
-    bool clean = true;
+    bool all = true;
 
     if (is_busy(p, target.name))
         return;
     for (size_t i = 0; i < r->o.slot_count; i++)
         if (r->o.slots[i].node.name.n > 0)
-            clean = is_clean(p, &r->o, &r->o.slots[i]) && clean;
-    if (!clean)
+            all = clean(p, &r->o, &r->o.slots[i]) && all;
+    if (!all)
         return;
     if (is_out_of_our_hands(&r->o)) {
         wish_drop(&p->wishes, ACTION_RACK, target.name);

@@ -16,6 +16,10 @@
  */
 void decide(struct placer *p);
 
+/* Before it: racks that wait to grow are looked at again if nothing that frees
+ * capacity of their inventory is awaited any more (mokka-api 8.4). */
+void decide_held(struct placer *p);
+
 /* A Node is gone: forgets what people were told of it. */
 void decide_forget(struct placer *p, const char *node);
 

@@ -55,6 +55,12 @@ placer_touch(struct placer *p, const char *rack)
         add_name(&p->dirty, rack);
 }
 
+void
+placer_hold(struct placer *p, const char *rack)
+{
+    add_name(&p->held, rack);
+}
+
 static void
 touched(void *arg, const char *rack)
 {
@@ -124,6 +130,7 @@ drop_derived(struct placer *p)
     p->rebuild = true;
     alloc_fini(&p->alloc);
     forget_names(&p->dirty);
+    forget_names(&p->held);
     forget_names(&p->queue);
 }
 
@@ -391,6 +398,7 @@ plan(struct placer *p)
         drop_derived(p);
         rebuild(p);
     }
+    decide_held(p);
     settle_dirty(p);
     settle_left(p);
     decide(p);

@@ -27,6 +27,7 @@ struct placer {
     struct map noted;   /* of the projector's ledger, not settled yet */
     char *racks_as_of;  /* up to which version the feed shows racks, or NULL */
     struct map dirty;   /* names of racks that something happened to */
+    struct map held;    /* of racks that wait to grow */
     struct map queue;   /* of racks to look at, in order */
     struct map barred;  /* struct plan_bar by group (plan.h) */
     struct map told;    /* by Node: the conflict last warned of */
@@ -70,6 +71,9 @@ void placer_term_ended(struct placer *p);
 
 /* The rack of that name is to be looked at. */
 void placer_touch(struct placer *p, const char *rack);
+
+/* It waits to grow: decide_held looks at it. */
+void placer_hold(struct placer *p, const char *rack);
 
 /* For decide.c: the next rack to look at, or NULL; it stays in the queue until
  * placer_looked takes it out.  Racks that were touched meanwhile come last. */

