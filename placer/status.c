@@ -52,30 +52,23 @@ has_issue(const struct plan_inventory *v, enum plan_issue issue)
     return false;
 }
 
-/* A rack that the API server refuses for its content is an issue of its
- * profile. */
 static void
-set_resolved(struct condition *c, struct arena *arena, const struct placer *p,
-             const struct numbers *n)
+set_resolved(struct condition *c, struct arena *arena, const struct numbers *n)
 {
-    bool refused = n->tally->racks[TALLY_REFUSED].count > 0;
     bool invalid = has_issue(n->inventory, PLAN_INVALID);
     bool missing = has_issue(n->inventory, PLAN_NOT_FOUND);
     const char *reason = "ProfilesResolved";
     struct buf text = {0};
 
-    if (refused || invalid)
+    if (invalid)
         reason = "InvalidProfile";
     else if (missing)
         reason = "ProfileNotFound";
     if (invalid || missing)
         status_say_issues(&text, n);
-    else if (refused)
-        status_say_refused(&text, p, n);
     else
         buf_addz(&text, "every group's profile is there and valid");
-    set(c, arena, "ResolvedRefs", !refused && !invalid && !missing, reason,
-        &text);
+    set(c, arena, "ResolvedRefs", !invalid && !missing, reason, &text);
 }
 
 /* The reason why it is not programmed, and its text; NULL if it is (6.2). */
@@ -298,7 +291,7 @@ say_inventory(struct placer *p, const struct numbers *n)
     struct buf fields = {0};
 
     set_accepted(&c[0], &arena, n);
-    set_resolved(&c[3], &arena, p, n);
+    set_resolved(&c[3], &arena, n);
     set_programmed(&c[1], &arena, p, n, &c[0], &c[3]);
     set_satisfied(&c[2], &arena, p, n);
     add_inventory_fields(&fields, n);

@@ -71,8 +71,7 @@ status_say_unresolved(struct buf *out, const struct numbers *n)
     for (size_t i = 0; i < v->group_count; i++) {
         const struct plan_group *g = &v->groups[i];
 
-        if ((g->issue == PLAN_RESOLVED && n->tally->groups[i].refused == 0) ||
-            total++ >= FEW_TOLD)
+        if (g->issue == PLAN_RESOLVED || total++ >= FEW_TOLD)
             continue;
         add_comma(out, told++);
         buf_adds(out, g->spec->id);
@@ -176,14 +175,6 @@ add_racks(struct buf *out, const struct placer *p, const struct numbers *n,
         buf_addc(out, ')');
     }
     status_add_more(out, told, (int64_t)racks->count);
-}
-
-void
-status_say_refused(struct buf *out, const struct placer *p,
-                   const struct numbers *n)
-{
-    buf_addz(out, "the API server refuses racks as they would be: ");
-    add_racks(out, p, n, TALLY_REFUSED, add_pending);
 }
 
 void

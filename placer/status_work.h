@@ -38,10 +38,8 @@ void status_numbers_fini(struct numbers *n);
  */
 #define STATUS_TEXT_MAX 2000 /* bytes; what is longer is cut */
 
-/* ResolvedRefs False, by profiles or by the API server. */
+/* ResolvedRefs False. */
 void status_say_issues(struct buf *out, const struct numbers *n);
-void status_say_refused(struct buf *out, const struct placer *p,
-                        const struct numbers *n);
 /* Programmed False, by its reasons, and True. */
 void status_say_unresolved(struct buf *out, const struct numbers *n);
 void status_say_rivals(struct buf *out, const struct placer *p,

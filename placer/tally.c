@@ -6,7 +6,6 @@
 #include "common/mem.h"
 #include "placer/placer.h"
 #include "placer/project.h"
-#include "proto/frame.h"
 
 void
 tally_fini(struct tally *t)
@@ -72,7 +71,6 @@ apply(struct tally *t, struct tally_rack *r, int64_t by)
     g = &v->groups[r->group];
     g->allocated += by * (r->bound - r->gone);
     g->projected += by * r->projected;
-    g->refused += by * r->causes[TALLY_REFUSED];
 }
 
 bool
@@ -127,25 +125,14 @@ group_at(const struct plan_inventory *v, struct str id)
     return SIZE_MAX;
 }
 
-/* The API server refused what was to be written there. */
-static bool
-is_refused(const struct placer *p, const char *name)
-{
-    struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(name));
-
-    return w.state == WISH_REFUSED && w.outcome == OUTCOME_INVALID &&
-           w.type == MSG_RACK_WRITE;
-}
-
 /* A rack that is to be: does it stand, or is something in the way? */
 static void
-judge(const struct placer *p, struct tally_rack *n,
-      const struct plan_rack *wanted, const struct world_rack *have)
+judge(struct tally_rack *n, const struct plan_rack *wanted,
+      const struct world_rack *have)
 {
     const struct plan_inventory *v = wanted->group->inventory;
 
     n->wanted = true;
-    n->causes[TALLY_REFUSED] = is_refused(p, n->name);
     if (have != NULL && (!rack_controlled(have->o.owners, plan_ref(v)) ||
                          (have->o.managed && !have->o.spec_ours)))
         n->causes[TALLY_RIVAL] = true;
@@ -192,7 +179,7 @@ count(const struct placer *p, struct tally_rack *n,
     v = wanted == NULL ? own : wanted->group->inventory;
     if (wanted != NULL) {
         n->group = (size_t)(wanted->group - v->groups);
-        judge(p, n, wanted, have);
+        judge(n, wanted, have);
     }
     n->own = own != NULL && own == v;
     if (n->own) {

@@ -22,7 +22,6 @@ struct placer;
 /* What keeps an inventory from being programmed, and, for messages, which racks
  * do. */
 enum tally_cause {
-    TALLY_REFUSED,  /* the API server refuses it for its content */
     TALLY_RIVAL,    /* the name is somebody else's, or the spec was edited */
     TALLY_PENDING,  /* it is to be, and does not stand as declared */
     TALLY_BLOCKED,  /* somebody's keys block some Node of it */
@@ -54,7 +53,6 @@ struct tally_rack {
 
 struct tally_group {
     int64_t allocated, projected;
-    int64_t refused; /* racks */
 };
 
 struct tally_inventory {

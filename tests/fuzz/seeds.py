@@ -88,10 +88,38 @@ def bodies():
     yield driver.frame("SUBSCRIBE", [0, 1, 2, 3])
 
 
+def chunk(number, *fields, id=0):
+    """A frame as fuzz_replay.c takes it: which of its list, length, body."""
+    body = driver.pack(*fields)
+    return bytes([number + 16 * id, len(body)]) + body
+
+
+def feeds():
+    """A placer that leads, with Nodes for the slots of a small inventory."""
+    gpu = {"count": 1, "model": {}, "memory": {"capacity": "1Gi"}, "pci": {}}
+    slot = {"index": 0, "pciAddress": "0000:01:00.0", "rootComplex": "pci0000:00"}
+    groups = [{"id": "a", "count": 1, "profileRef": {"name": "p"}}]
+    eligible = {"mokka.nvidia.com/sgpu-node": "true"}
+    begin = chunk(10) + chunk(12, 1) + chunk(0)
+    profile = chunk(3, ["p", "q", "1", 1, 1, False, {}], {
+        "rack": {"nodesPerRack": 2},
+        "node": {"gpus": gpu, "topology": {"gpuSlots": [slot]}}})
+    inventory = chunk(4, ["i", "j", "2", 1, 1, False, {}],
+                      ["mokka.nvidia.com/inventory-cleanup"], {"rackGroups": groups},
+                      ["{}", []])
+    nodes = b"".join(chunk(6, [name, uid, "3", 1, 1, False, eligible], "", 0, 0, "")
+                     for name, uid in (("m", "u"), ("n", "v"), ("o", "v")))
+    sync = begin + profile + inventory + nodes + chunk(8, 2, "9") + chunk(1)
+    yield sync
+    yield sync + chunk(11, 0, 0, "i-a-0", "r", "10", "", id=1) + chunk(2)
+    yield sync + chunk(7, 3, "m", "u") + chunk(2) + bytes([15, 0]) + chunk(13, 1, "over")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     server = api.Api()
     seeds = {"informer": list(pages(server)), "frame": list(bodies()),
+             "replay": list(feeds()),
              "text": [t.encode() for t in TEXTS]
              + [p.read_bytes() for p in sorted(SAMPLES.glob("*.yaml"))]}
     server.close()
