@@ -164,6 +164,7 @@ test_7_5_slots_that_cannot_be(void **state)
         declare(&s, 1, false, "[" GROUP("a", 2) "]");
         put_node(&s, &(struct odd_node){"n1", "u1"});
         put_node(&s, &(struct odd_node){"n2", "u2"});
+        put_node(&s, &(struct odd_node){"n3", "u3"});
         put_node(&s, &(struct odd_node){"n4", "u4"});
         put_rack(&s, &rack);
         sim_synced(&s);
