@@ -634,7 +634,58 @@ is_writable(const struct plan_inventory *v, const struct world_rack *have)
                              !has_odd_slots(&have->o)));
 }
 
+/* ---- retirement (mokka-api 7.6) ---------------------------------------- */
+
+static bool
+is_unresolved(const struct plan_inventory *v, struct str group)
+{
+    for (size_t i = 0; i < v->group_count; i++)
+        if (str_eq(v->groups[i].spec->id, group))
+            return v->groups[i].profile == NULL;
+    return false;
+}
+
+/* Whether an owned rack is to go, and why. */
+static bool
+is_retired(const struct placer *p, const struct world_rack *r,
+           const struct plan_inventory *v, enum release *why)
+{
+    const struct inventory_group *g;
+
+    if (v->world->o.meta.deleting) {
+        *why = RELEASE_INVENTORY_DELETING;
+        return true;
+    }
+    if (v->verdict.decision == ADMIT_REJECTED) {
+        *why = RELEASE_CAPACITY_REJECTED;
+        return true;
+    }
+    if (v->verdict.decision != ADMIT_ACCEPTED)
+        return false;
+    *why = RELEASE_RACK_DELETING;
+    if (r->o.meta.deleting)
+        return true;
+    if (is_unresolved(v, r->o.group))
+        return false;
+    g = inventory_group(&v->world->spec, r->o.group);
+    *why = g != NULL && r->o.index >= g->count ? RELEASE_CAPACITY_SHRINK
+                                               : RELEASE_GROUP_REMOVED;
+    return !placer_canonical(p, &r->o);
+}
+
 /* ---- growth (mokka-api 8.4) -------------------------------------------- */
+
+/* Neither is it to be, nor is it to go: what its bindings were given up for is
+ * not acted upon (9.6). */
+static bool
+is_left(const struct placer *p, const struct world_rack *r)
+{
+    const struct plan_inventory *v = plan_inventory(&p->plan, &r->o.inventory);
+    enum release why;
+
+    return plan_rack(&p->plan, r->o.meta.name.s) == NULL &&
+           (v == NULL || !is_retired(p, r, v, &why));
+}
 
 /* Is a cleanup of that rack awaited that frees capacity? */
 static bool
@@ -642,7 +693,8 @@ is_draining(const struct placer *p, const struct alloc_rack *bound)
 {
     const struct world_rack *r = world_rack(&p->world, bound->name);
 
-    if (r == NULL || (bound->freeing == 0 && !r->o.meta.deleting))
+    if (r == NULL || (bound->freeing == 0 && !r->o.meta.deleting) ||
+        is_left(p, r))
         return false;
     for (size_t i = 0; i < bound->count; i++) {
         const struct alloc_binding *b = &bound->bindings[i];
@@ -727,66 +779,6 @@ decide_held(struct placer *p)
     map_fini(&held);
 }
 
-static void
-decide_rack(struct placer *p, const struct plan_rack *rack,
-            struct assigning *assigning)
-{
-    const struct world_rack *have = world_rack(&p->world, rack->name);
-    struct slots s;
-
-    p->examined++;
-    slots_init(&s, rack, have);
-    take_slots(p, rack, have, &s);
-    if (assigning != NULL)
-        assign_slots(rack, assigning, &s);
-    keep_old(&s, rack);
-    if (is_writable(rack->group->inventory, have) &&
-        !is_busy(p, str_of(rack->name)) && !waits_to_grow(p, rack, have))
-        write_rack(p, rack, have, &s);
-    else if (have != NULL)
-        drop_settled(p, ACTION_RACK, &have->o.meta);
-    slots_fini(&s);
-}
-
-/* ---- retirement (mokka-api 7.6) ---------------------------------------- */
-
-static bool
-is_unresolved(const struct plan_inventory *v, struct str group)
-{
-    for (size_t i = 0; i < v->group_count; i++)
-        if (str_eq(v->groups[i].spec->id, group))
-            return v->groups[i].profile == NULL;
-    return false;
-}
-
-/* Whether an owned rack is to go, and why. */
-static bool
-is_retired(const struct placer *p, const struct world_rack *r,
-           const struct plan_inventory *v, enum release *why)
-{
-    const struct inventory_group *g;
-
-    if (v->world->o.meta.deleting) {
-        *why = RELEASE_INVENTORY_DELETING;
-        return true;
-    }
-    if (v->verdict.decision == ADMIT_REJECTED) {
-        *why = RELEASE_CAPACITY_REJECTED;
-        return true;
-    }
-    if (v->verdict.decision != ADMIT_ACCEPTED)
-        return false;
-    *why = RELEASE_RACK_DELETING;
-    if (r->o.meta.deleting)
-        return true;
-    if (is_unresolved(v, r->o.group))
-        return false;
-    g = inventory_group(&v->world->spec, r->o.group);
-    *why = g != NULL && r->o.index >= g->count ? RELEASE_CAPACITY_SHRINK
-                                               : RELEASE_GROUP_REMOVED;
-    return !placer_canonical(p, &r->o);
-}
-
 /* Deletion has begun and nothing of ours holds it: others' finalizers do. */
 static bool
 is_out_of_our_hands(const struct object_rack *rack)
@@ -864,6 +856,29 @@ decide_other(struct placer *p, const char *name)
         retire(p, r, why);
     else
         leave_rack(p, r);
+}
+
+/* ---- a rack that is to be ----------------------------------------------- */
+
+static void
+decide_rack(struct placer *p, const struct plan_rack *rack,
+            struct assigning *assigning)
+{
+    const struct world_rack *have = world_rack(&p->world, rack->name);
+    struct slots s;
+
+    p->examined++;
+    slots_init(&s, rack, have);
+    take_slots(p, rack, have, &s);
+    if (assigning != NULL)
+        assign_slots(rack, assigning, &s);
+    keep_old(&s, rack);
+    if (is_writable(rack->group->inventory, have) &&
+        !is_busy(p, str_of(rack->name)) && !waits_to_grow(p, rack, have))
+        write_rack(p, rack, have, &s);
+    else if (have != NULL)
+        drop_settled(p, ACTION_RACK, &have->o.meta);
+    slots_fini(&s);
 }
 
 /* ---- one pass ---------------------------------------------------------- */
