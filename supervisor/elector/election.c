@@ -13,9 +13,8 @@
  * come in step. */
 #define JITTER 1.2
 
-/* Candidates that see a Lease become free come within a part of a retry period
- * of each other. */
-#define SPREAD 20
+/* Candidates that see a Lease become free come within so long of each other. */
+#define SPREAD (100 * CLOCK_MS)
 
 /* What a record may claim as its duration. */
 #define LONGEST INT64_C(3600) /* seconds */
@@ -367,7 +366,7 @@ look_again(struct election *e, const struct election_moment *m)
     rest(e, m, 0);
     if (free_at < m->now || e->stirred)
         free_at = m->now;
-    free_at += (int64_t)(m->chance * (double)e->config.retry_period / SPREAD);
+    free_at += (int64_t)(m->chance * SPREAD);
     if (e->sees || free_at < e->next_at)
         e->next_at = free_at;
     e->stirred = false;
