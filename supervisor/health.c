@@ -46,14 +46,18 @@ fact(const struct health *health, enum role role, const char *name,
     return fallback;
 }
 
-/* An elector that stands by or leads knows what its predecessor knew. */
+/* An elector that stands by or leads knows what its predecessor knew. A plan of
+ * the present term stands, whoever has to say it again. */
 static void
-note_view(struct health *health)
+note_facts(struct health *health)
 {
     int64_t seen = fact(health, ROLE_ELECTOR, "view", VIEW_STOPPED);
+    int64_t planned = fact(health, ROLE_PLACER, "term", 0);
 
     if (seen == VIEW_STANDBY || seen == VIEW_LEADER)
         health->stood_by = false;
+    if (planned != 0)
+        health->planned = planned;
 }
 
 int
@@ -72,8 +76,7 @@ health_report(struct health *health, enum role role, const struct value *body,
     keep_text(report->reason, sizeof(report->reason), reason);
     if (ok)
         report->lost = 0;
-    if (role == ROLE_ELECTOR)
-        note_view(health);
+    note_facts(health);
     return 0;
 }
 
@@ -152,8 +155,7 @@ elected(const struct health *health, int64_t now, struct err *reason)
         err_set(reason, "elector: the Lease was not renewed in time");
         return false;
     }
-    if (fact(health, ROLE_PLACER, "term", 0) ==
-        fact(health, ROLE_ELECTOR, "term", -1))
+    if (health->planned == fact(health, ROLE_ELECTOR, "term", -1))
         return true;
     err_set(reason, "placer: no plan in the new term yet");
     return false;

@@ -42,6 +42,7 @@ struct health {
     struct report reports[ROLE_COUNT];
     int64_t deadline; /* of the term, as the lease page has it; 0: none. Set by
                          the owner before each question */
+    int64_t planned;  /* the last term that the placer has planned in */
     bool stood_by;    /* the elector before the present one did */
     bool stopping;
 };

@@ -580,6 +580,22 @@ do_give_up(struct process *p)
     begin_stop(p->sup);
 }
 
+/* What a worker that stops was granted is given to nobody any more; a listener
+ * that stayed open here would keep clients waiting. */
+static void
+close_grants(const struct process *p)
+{
+    int *resources = p->sup->resources;
+
+    for (size_t i = 0; i < nitems(grants); i++) {
+        if (grants[i].role != p->row->role ||
+            resources[grants[i].resource] <= 0)
+            continue;
+        close(resources[grants[i].resource]);
+        resources[grants[i].resource] = -1;
+    }
+}
+
 /* The stop goes by turns: the next one begins once everyone of those before has
  * ended. */
 static void
@@ -596,9 +612,12 @@ next_turn(struct supervisor *sup)
     if (turn <= sup->turn)
         return;
     sup->turn = turn;
-    for (size_t i = 0; i < nitems(workers); i++)
-        if (workers[i].stop == turn)
-            step(&sup->processes[i], CHILD_STOP);
+    for (size_t i = 0; i < nitems(workers); i++) {
+        if (workers[i].stop != turn)
+            continue;
+        step(&sup->processes[i], CHILD_STOP);
+        close_grants(&sup->processes[i]);
+    }
 }
 
 static void

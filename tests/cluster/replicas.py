@@ -164,24 +164,49 @@ def moment(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
-Write = collections.namedtuple("Write", "user begin end verb resource name code")
+Write = collections.namedtuple("Write", "user begin end verb resource name code at")
+
+
+class Audit:
+    """The mutating requests in an audit log, each line read once; at is where it
+    stands there."""
+
+    def __init__(self, path):
+        self.path = path
+        self.offset = 0
+        self.writes = []
+
+    def read(self):
+        with open(self.path, "rb") as log:
+            log.seek(self.offset)
+            for line in log:
+                if not line.endswith(b"\n"):
+                    break
+                self.take(line)
+                self.offset += len(line)
+        return self.writes
+
+    def take(self, line):
+        event = json.loads(line)
+        if event["verb"] not in WRITES or event["stage"] not in ("ResponseComplete", "Panic"):
+            return
+        ref = event["objectRef"]
+        self.writes.append(Write(
+            event["user"]["username"], moment(event["requestReceivedTimestamp"]),
+            moment(event["stageTimestamp"]), event["verb"],
+            ref["resource"] + "/" + ref.get("subresource", ""),
+            ref.get("name") or harness.name_in_uri(event),
+            event["responseStatus"]["code"], self.offset))
 
 
 def mutations(cluster, users, since=0, leases=False):
     """Mutating requests of these users in the order they came, whatever their
     answer, those for Leases apart."""
-    found = []
-    for user in users:
-        for event in cluster.audit(since, user):
-            ref = event["objectRef"]
-            if event["verb"] in WRITES and (ref["resource"] == "leases") == leases:
-                found.append(Write(
-                    user, moment(event["requestReceivedTimestamp"]),
-                    moment(event["stageTimestamp"]), event["verb"],
-                    ref["resource"] + "/" + ref.get("subresource", ""),
-                    ref.get("name") or harness.name_in_uri(event),
-                    event["responseStatus"]["code"]))
-    return sorted(found, key=lambda write: write.begin)
+    if not hasattr(cluster, "mutating"):
+        cluster.mutating = Audit(cluster.state / "audit.log")
+    return sorted((w for w in cluster.mutating.read()
+                   if w.user in users and w.at >= since
+                   and (w.resource == "leases/") == leases), key=lambda w: w.begin)
 
 
 def overlaps(writes):

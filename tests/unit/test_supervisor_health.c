@@ -114,6 +114,28 @@ test_L04_leader_is_ready_once_it_planned_in_its_term(void **state)
     assert_true(health_ready(&h, 1, NULL));
 }
 
+/* Another placer, or another projector, has the plan said again. */
+static void
+test_7_a_plan_that_is_said_again_changes_nothing(void **state)
+{
+    struct health h = {.deadline = INT64_MAX};
+
+    (void)state;
+    synchronise(&h);
+    elect(&h, VIEW_LEADER, 7);
+    tell(&h, ROLE_PLACER, true, "", "term", 7, NULL, 0);
+    tell(&h, ROLE_PLACER, true, "", "term", 0, NULL, 0);
+    assert_true(health_ready(&h, 1, NULL));
+    health_died(&h, ROLE_PLACER, 1000);
+    tell(&h, ROLE_PLACER, false, "waiting", "term", 0, NULL, 0);
+    assert_true(health_ready(&h, 1000 + HEALTH_GRACE - 1, NULL));
+    not_ready_for(&h, 1000 + HEALTH_GRACE, "waiting");
+    tell(&h, ROLE_PLACER, true, "", "term", 0, NULL, 0);
+    assert_true(health_ready(&h, 1000 + HEALTH_GRACE, NULL));
+    elect(&h, VIEW_LEADER, 8);
+    not_ready_for(&h, 1, "no plan in the new term");
+}
+
 static void
 test_death_of_informer_keeps_readiness_for_ten_seconds(void **state)
 {
@@ -267,6 +289,7 @@ main(void)
         cmocka_unit_test(test_2_5_not_ready_while_nobody_is_elected),
         cmocka_unit_test(test_2_5_standby_is_ready),
         cmocka_unit_test(test_L04_leader_is_ready_once_it_planned_in_its_term),
+        cmocka_unit_test(test_7_a_plan_that_is_said_again_changes_nothing),
         cmocka_unit_test(
             test_death_of_informer_keeps_readiness_for_ten_seconds),
         cmocka_unit_test(test_repeated_deaths_do_not_renew_the_grace),
