@@ -227,25 +227,24 @@ def gaps(writes):
     return [b.begin - a.end for a, b in zip(writes, writes[1:]) if a.user != b.user]
 
 
-class Witness(threading.Thread):
+class Witness:
     """Watches Nodes and racks: which Node was changed how often, and how often
     each was put into a slot.  Both have to be once."""
 
     def __init__(self, cluster):
-        super().__init__(daemon=True)
         self.changes = collections.Counter()  # by name: names are used once
         self.bound = collections.Counter()  # by Node uid
         self.slots = {}
-        self.streams = [self.open(cluster.api, path)
-                        for path in (NODES, f"{GROUP}/sgpuracks")]
         self.wrong = []
-        for stream, take in zip(self.streams, (self.take_node, self.take_rack)):
-            threading.Thread(target=self.follow, args=(stream, take), daemon=True).start()
+        self.connections = []
+        for path, take in ((NODES, self.take_node), (f"{GROUP}/sgpuracks", self.take_rack)):
+            threading.Thread(target=self.follow, args=(self.open(cluster.api, path), take),
+                             daemon=True).start()
 
-    @staticmethod
-    def open(api, path):
+    def open(self, api, path):
         version = api.get(path)["metadata"]["resourceVersion"]
         connection = api.connect(timeout=None)
+        self.connections.append(connection)
         connection.request("GET", f"{path}?watch=1&resourceVersion={version}"
                                   "&timeoutSeconds=3600")
         return connection.getresponse()
@@ -257,6 +256,12 @@ class Witness(threading.Thread):
                 take(event["type"], event["object"])
         except (OSError, ValueError, AttributeError, KeyError) as error:
             self.wrong.append(repr(error))
+
+    def close(self):
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
     def take_node(self, kind, node):
         if kind == "MODIFIED":
