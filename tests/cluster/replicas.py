@@ -82,10 +82,10 @@ def holder(cluster):
 class Replica(ControlPlane):
     """One instance, as a user of its own."""
 
-    def __init__(self, cluster, user, *arguments, kubeconfig=None, **options):
+    def __init__(self, cluster, user, *arguments, kubeconfig=None, times=QUICK, **options):
         self.user = user
         super().__init__(
-            cluster, *QUICK, *arguments, name=user,
+            cluster, *times, *arguments, name=user,
             kubeconfig=kubeconfig or cluster.run(harness.LOCAL / "user", cluster.state, user),
             **options)
 

@@ -2,6 +2,9 @@
 """The Lease on a real API server: its fields, its expiry, and foreign hands on it
 (mokka-control 2.6)."""
 
+import json
+import os
+import re
 import time
 import unittest
 
@@ -99,6 +102,18 @@ class Lease(ReplicaTest):
     def wait_nodes(self, load, more):
         count = load.count + more
         wait_for("Nodes", 10, lambda: load.count >= count)
+
+    def test_the_commands_of_the_manual(self):
+        leader = self.replica(A)
+        leader.wait_ready()
+        text = (harness.ROOT / "docs" / "leadership.md").read_text()
+        commands = re.findall(r"^\$ (.*)$", text, re.MULTILINE)
+        environment = dict(os.environ, KUBECONFIG=self.cluster.kubeconfig,
+                           PATH=f"{self.cluster.bin}:{os.environ['PATH']}")
+        answers = [self.cluster.run("sh", "-c", c.replace("ADDRESS", leader.address()),
+                                    env=environment) for c in commands]
+        self.assertEqual(answers[0], leader.identity())
+        self.assertIs(json.loads(answers[1])["ok"], True)
 
     def test_a_deleted_Lease_is_made_anew_in_a_new_term(self):
         leader = self.replica(A)
