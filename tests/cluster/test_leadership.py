@@ -45,6 +45,13 @@ class Lease(ReplicaTest):
         second.wait_ready()
         self.assertEqual(self.spec()["leaseTransitions"], 1)
 
+    def first(self, mark, verb):
+        """When A first asked that of the Lease."""
+        event = wait_for(verb, 5, lambda: [
+            e for e in self.cluster.audit(mark, A)
+            if e["objectRef"]["resource"] == "leases" and e["verb"] == verb])[0]
+        return replicas.moment(event["requestReceivedTimestamp"])
+
     def test_D02_D03_a_record_is_judged_by_our_clock_and_its_own_duration(self):
         for year in (1999, 2099):
             with self.subTest(year=year):
@@ -58,10 +65,7 @@ class Lease(ReplicaTest):
                         "acquireTime": moment, "renewTime": moment, "leaseTransitions": 9}})
                 replica = self.replica(A)
                 replica.wait_leading()
-                asked = [e for e in self.cluster.audit(mark, A)
-                         if e["objectRef"]["resource"] == "leases"]
-                read, taken = ([replicas.moment(e["requestReceivedTimestamp"]) for e in asked
-                                if e["verb"] == verb][0] for verb in ("get", "update"))
+                read, taken = (self.first(mark, verb) for verb in ("get", "update"))
                 self.assertGreaterEqual(taken - read, 5)
                 self.assertEqual(self.spec()["leaseTransitions"], 10)
                 replica.stop()
