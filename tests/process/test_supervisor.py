@@ -461,6 +461,17 @@ class Stop(SupervisorTest):
             is_there(pid) for pid in pids.values()))
         print(f"  all gone after {(time.monotonic() - began) * 1000:.0f} ms")
 
+    def test_TERM_with_a_silent_API_server_ends_in_time_and_leaves_the_Lease(self):
+        plane = self.leading("--leader-election-renew-deadline", "3s",
+                             "--leader-election-lease-duration", "4s",
+                             "--leader-election-retry-period", "1s")
+        for method in ("GET", "PUT"):
+            plane.server.answer(method, api.stall)
+        plane.process.terminate()
+        self.assertEqual(plane.wait_exit()[0], 0, plane.tail())
+        self.assertEqual(self.causes(plane), dict.fromkeys(WORKERS, "exit status 0"))
+        self.assertTrue(self.holder(plane))
+
     def test_HELLO_of_another_build_in_a_term_gives_the_Lease_back_at_the_end(self):
         plane = self.leading()
         fakes.install(plane.programs, "web", "another", OTHER_BUILD, 1, "web")

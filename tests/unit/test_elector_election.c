@@ -33,7 +33,6 @@ struct candidate {
     struct election *election;
     int64_t now;
     double chance;
-    int64_t other_renewed;
     struct lease_record sent; /* with the last create or update */
     struct election_actions actions;
 };
