@@ -33,6 +33,33 @@ keep_facts(struct report *report, const struct value *map, bool *bad)
     }
 }
 
+/* A fact of the last report, or fallback. */
+static int64_t
+fact(const struct health *health, enum role role, const char *name,
+     int64_t fallback)
+{
+    const struct report *report = &health->reports[role];
+
+    for (unsigned i = 0; i < report->count; i++)
+        if (strcmp(report->facts[i].name, name) == 0)
+            return report->facts[i].number;
+    return fallback;
+}
+
+/* An elector that stands by or leads knows what its predecessor knew. A plan of
+ * the present term stands, whoever has to say it again. */
+static void
+note_facts(struct health *health)
+{
+    int64_t seen = fact(health, ROLE_ELECTOR, "view", VIEW_STOPPED);
+    int64_t planned = fact(health, ROLE_PLACER, "term", 0);
+
+    if (seen == VIEW_STANDBY || seen == VIEW_LEADER)
+        health->stood_by = false;
+    if (planned != 0)
+        health->planned = planned;
+}
+
 int
 health_report(struct health *health, enum role role, const struct value *body,
               struct err *err)
@@ -49,7 +76,17 @@ health_report(struct health *health, enum role role, const struct value *body,
     keep_text(report->reason, sizeof(report->reason), reason);
     if (ok)
         report->lost = 0;
+    note_facts(health);
     return 0;
+}
+
+/* How this replica sees the election. An elector that has just started knows
+ * nothing yet; the other holder is there for all that. */
+static int64_t
+view(const struct health *health)
+{
+    return health->stood_by ? VIEW_STANDBY
+                            : fact(health, ROLE_ELECTOR, "view", VIEW_STOPPED);
 }
 
 void
@@ -57,23 +94,12 @@ health_died(struct health *health, enum role role, int64_t now)
 {
     struct report *report = &health->reports[role];
 
+    if (role == ROLE_ELECTOR)
+        health->stood_by = view(health) == VIEW_STANDBY;
     if (report->ok && report->lost == 0)
         report->lost = now;
     report->ok = false;
     keep_text(report->reason, sizeof(report->reason), STR("restarting"));
-}
-
-/* A fact of the last report, or fallback. */
-static int64_t
-fact(const struct health *health, enum role role, const char *name,
-     int64_t fallback)
-{
-    const struct report *report = &health->reports[role];
-
-    for (unsigned i = 0; i < report->count; i++)
-        if (strcmp(report->facts[i].name, name) == 0)
-            return report->facts[i].number;
-    return fallback;
 }
 
 static bool
@@ -104,6 +130,9 @@ health_due(const struct health *health, int64_t now)
         if (!report->ok && fine(report, now) && (due == 0 || end < due))
             due = end;
     }
+    if (view(health) == VIEW_LEADER && now < health->deadline &&
+        (due == 0 || health->deadline < due))
+        due = health->deadline;
     return due;
 }
 
@@ -114,18 +143,19 @@ why(const struct report *report)
 }
 
 static bool
-elected(const struct health *health, struct err *reason)
+elected(const struct health *health, int64_t now, struct err *reason)
 {
-    int64_t view = fact(health, ROLE_ELECTOR, "view", VIEW_STOPPED);
-
-    if (view == VIEW_STANDBY)
+    if (view(health) == VIEW_STANDBY)
         return true;
-    if (view != VIEW_LEADER) {
+    if (view(health) != VIEW_LEADER) {
         err_set(reason, "elector: %s", why(&health->reports[ROLE_ELECTOR]));
         return false;
     }
-    if (fact(health, ROLE_PLACER, "term", 0) ==
-        fact(health, ROLE_ELECTOR, "term", -1))
+    if (now >= health->deadline) {
+        err_set(reason, "elector: the Lease was not renewed in time");
+        return false;
+    }
+    if (health->planned == fact(health, ROLE_ELECTOR, "term", -1))
         return true;
     err_set(reason, "placer: no plan in the new term yet");
     return false;
@@ -145,7 +175,7 @@ health_ready(const struct health *health, int64_t now, struct err *reason)
                 why(&health->reports[needed[i]]));
         return false;
     }
-    return elected(health, reason);
+    return elected(health, now, reason);
 }
 
 void

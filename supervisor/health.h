@@ -19,7 +19,8 @@ struct value;
  * Ready = informer and placer are synchronised AND this replica stands by, or
  * leads and has planned in the present term.  An informer or placer that was
  * fine and is away for less than ten seconds changes nothing; the absence of
- * the others never does.
+ * the others never does: a standby stays one until the next elector has found
+ * out, and a leader for as long as the lease page grants the term.
  */
 #define HEALTH_GRACE INT64_C(10000000000)
 #define HEALTH_FACTS 32
@@ -39,6 +40,10 @@ struct report {
 
 struct health {
     struct report reports[ROLE_COUNT];
+    int64_t deadline; /* of the term, as the lease page has it; 0: none. Set by
+                         the owner before each question */
+    int64_t planned;  /* the last term that the placer has planned in */
+    bool stood_by;    /* the elector before the present one did */
     bool stopping;
 };
 
@@ -58,8 +63,8 @@ bool health_synchronised(const struct health *health, int64_t now);
 /* Whether this replica is ready; if not, reason says what it waits for. */
 bool health_ready(const struct health *health, int64_t now, struct err *reason);
 
-/* When the first of the graces that run at now is over, which may change the
- * answers above without any report; 0: none runs. */
+/* When the first of the graces that run at now is over, or the term, which may
+ * change the answers above without any report; 0: none runs. */
 int64_t health_due(const struct health *health, int64_t now);
 
 /* The body of READINESS. */

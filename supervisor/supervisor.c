@@ -78,6 +78,7 @@ struct supervisor {
     struct buf readiness; /* body of the last READINESS */
     char *identity;
     int resources[RESOURCE_COUNT];
+    struct lease_page *page;
     uint64_t term; /* the running term; 0: none */
     bool contending;
     unsigned turn; /* of the stop; 0: not stopping */
@@ -163,9 +164,11 @@ review(struct supervisor *sup)
     int64_t now = clock_now();
     struct buf body = {0};
     struct err reason = {""};
-    bool news;
-    bool ready = health_ready(&sup->health, now, &reason);
+    uint64_t term;
+    bool news, ready;
 
+    lease_page_read(sup->page, &term, &sup->health.deadline);
+    ready = health_ready(&sup->health, now, &reason);
     if (ready != sup->was_ready) {
         if (ready)
             log_info("ready");
@@ -186,6 +189,8 @@ review(struct supervisor *sup)
     arm_grace(sup, now);
 }
 
+static void begin_stop(struct supervisor *sup);
+
 static int
 on_hello(struct process *p, struct message *m, struct err *err)
 {
@@ -205,7 +210,7 @@ on_hello(struct process *p, struct message *m, struct err *err)
                 p->row->name, (int)name.n, name.s, (int)build.n, build.s,
                 (int)protocol, MOKKA_BUILD_ID, PROTOCOL_VERSION);
         p->sup->status = 1;
-        event_base_loopbreak(p->sup->base);
+        begin_stop(p->sup);
         return 0;
     }
     step(p, CHILD_HELLO);
@@ -239,8 +244,6 @@ on_bye(struct process *p, struct message *m, struct err *err)
     (void)err;
     return 0; /* the end of the process is what counts */
 }
-
-static void begin_stop(struct supervisor *sup);
 
 static int
 on_failed(struct process *p, struct message *m, struct err *err)
@@ -580,6 +583,22 @@ do_give_up(struct process *p)
     begin_stop(p->sup);
 }
 
+/* What a worker that stops was granted is given to nobody any more; a listener
+ * that stayed open here would keep clients waiting. */
+static void
+close_grants(const struct process *p)
+{
+    int *resources = p->sup->resources;
+
+    for (size_t i = 0; i < nitems(grants); i++) {
+        if (grants[i].role != p->row->role ||
+            resources[grants[i].resource] <= 0)
+            continue;
+        close(resources[grants[i].resource]);
+        resources[grants[i].resource] = -1;
+    }
+}
+
 /* The stop goes by turns: the next one begins once everyone of those before has
  * ended. */
 static void
@@ -596,9 +615,12 @@ next_turn(struct supervisor *sup)
     if (turn <= sup->turn)
         return;
     sup->turn = turn;
-    for (size_t i = 0; i < nitems(workers); i++)
-        if (workers[i].stop == turn)
-            step(&sup->processes[i], CHILD_STOP);
+    for (size_t i = 0; i < nitems(workers); i++) {
+        if (workers[i].stop != turn)
+            continue;
+        step(&sup->processes[i], CHILD_STOP);
+        close_grants(&sup->processes[i]);
+    }
 }
 
 static void
@@ -763,6 +785,9 @@ open_resources(struct supervisor *sup, struct err *err)
     if (page < 0)
         return -1;
     sup->resources[RESOURCE_LEASE_PAGE] = page;
+    sup->page = lease_page_map(sup->resources[RESOURCE_LEASE_VIEW], false, err);
+    if (sup->page == NULL)
+        return -1;
     listener = listener_open(options_get(sup->options, "listen-addr"), address,
                              sizeof(address), err);
     if (listener < 0)
@@ -846,6 +871,7 @@ release(struct supervisor *sup)
     for (size_t i = 0; i < RESOURCE_COUNT; i++)
         if (sup->resources[i] > 0)
             close(sup->resources[i]);
+    lease_page_unmap(sup->page);
     buf_fini(&sup->readiness);
     free(sup->identity);
     event_base_free(sup->base);

@@ -56,7 +56,9 @@ struct kube_request {
     const char *accept;       /* NULL: application/json */
     const char *content_type; /* NULL: application/json */
     struct str body;          /* copied; n 0: none */
-    int64_t timeout;          /* whole request, nanoseconds; 0: no limit */
+    int64_t timeout;          /* whole request, nanoseconds; 0: no limit.
+                                 Nothing is sent once it is over, also not by a
+                                 process that was stopped meanwhile */
     int64_t idle_timeout;     /* ended when silent for so long; 0: no limit.
                                  Silence counts from kube_send on */
     size_t max_body;          /* cap of the collected body; 0: 8 MiB */

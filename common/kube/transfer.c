@@ -33,6 +33,8 @@ kube_transfer_new(const struct kube_request *req, const char *server,
 
     transfer->server = server;
     transfer->heard_at = clock_now();
+    if (req->timeout > 0)
+        transfer->expires_at = transfer->heard_at + req->timeout;
     transfer->url = mem_printf("%s%s", target->base, req->path);
     *copy = *req;
     copy->path = NULL;
@@ -158,6 +160,25 @@ on_body(char *data, size_t size, size_t n, void *arg)
     return rc < 0 || transfer->closed ? CURL_WRITEFUNC_ERROR : bytes.n;
 }
 
+/* The connection stands, and the request would be written now.  Timers are late
+ * after a stop of the process: it is here that a request is held back which
+ * nobody may send any more. */
+static int
+on_sending(void *arg, char *peer, char *local, int peer_port, int local_port)
+{
+    struct kube_transfer *transfer = arg;
+
+    (void)peer;
+    (void)local;
+    (void)peer_port;
+    (void)local_port;
+    if (transfer->expires_at == 0 || clock_now() < transfer->expires_at)
+        return CURL_PREREQFUNC_OK;
+    err_set(&transfer->err, "%s: too late to be sent, after %.1f s",
+            transfer->server, (double)transfer->request.timeout / CLOCK_SECOND);
+    return CURL_PREREQFUNC_ABORT;
+}
+
 static int
 on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
@@ -230,6 +251,8 @@ set_callbacks(struct kube_transfer *transfer)
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_sending);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
 }
 
 static void

@@ -23,11 +23,12 @@ struct kube_transfer {
     char *url;
     CURL *easy; /* once prepared */
     struct curl_slist *headers, *connect_to;
-    struct buf answer; /* collected */
-    bool headed;       /* the header has come */
-    bool closed;       /* cancelled: no callback any more */
-    int64_t heard_at;  /* last bytes, on clock_now's clock */
-    struct err err;    /* why we end it ourselves; empty: we do not */
+    struct buf answer;  /* collected */
+    bool headed;        /* the header has come */
+    bool closed;        /* cancelled: no callback any more */
+    int64_t heard_at;   /* last bytes, on clock_now's clock */
+    int64_t expires_at; /* nothing is sent from then on; 0: no limit */
+    struct err err;     /* why we end it ourselves; empty: we do not */
     char detail[CURL_ERROR_SIZE];
 };
 

@@ -13,6 +13,9 @@
  * come in step. */
 #define JITTER 1.2
 
+/* Candidates that see a Lease become free come within so long of each other. */
+#define SPREAD (100 * CLOCK_MS)
+
 /* What a record may claim as its duration. */
 #define LONGEST INT64_C(3600) /* seconds */
 
@@ -45,6 +48,10 @@ struct election {
     int64_t give_up_at; /* while RELEASING */
     bool doubt; /* a write of ours, or of our predecessor's, may have been done
                    since the Lease was read */
+
+    bool follows; /* a watch was asked for */
+    bool sees;    /* and shows every change */
+    bool stirred; /* it showed one while a request was under way */
 
     bool known; /* observed is filled */
     struct lease_record observed;
@@ -92,6 +99,12 @@ election_term(const struct election *e)
     return e->deadline != 0 ? e->term : 0;
 }
 
+bool
+election_sees(const struct election *e)
+{
+    return e->sees;
+}
+
 const struct lease_record *
 election_record(const struct election *e)
 {
@@ -122,10 +135,22 @@ publish(const struct election *e, struct election_actions *out)
 }
 
 static void
+follow(struct election *e, bool yes, struct election_actions *out)
+{
+    if (e->follows == yes)
+        return;
+    e->follows = yes;
+    e->sees = false;
+    e->stirred = false;
+    add(out, yes ? ELECTION_FOLLOW : ELECTION_UNFOLLOW);
+}
+
+static void
 begin_term(struct election *e, bool goes_on, struct election_actions *out)
 {
     struct election_action *action = add(out, ELECTION_BEGAN);
 
+    follow(e, false, out);
     e->told = true;
     e->view = ELECTION_LEADER;
     action->term = e->term;
@@ -184,15 +209,18 @@ is_ours(const struct election *e)
     return e->known && strcmp(e->observed.holder, e->identity) == 0;
 }
 
-static bool
-is_free(const struct election *e, int64_t now)
+/* When the record no longer keeps us from taking the Lease; 0: it does not. */
+static int64_t
+expiry(const struct election *e)
 {
     int64_t seconds = e->observed.duration;
     int64_t duration = seconds < 1 || seconds > LONGEST
                            ? e->config.lease_duration
                            : seconds * CLOCK_SECOND;
 
-    return e->observed.holder[0] == '\0' || now - e->changed_at >= duration;
+    if (!e->known || e->observed.holder[0] == '\0' || is_ours(e))
+        return 0;
+    return e->changed_at + duration;
 }
 
 static bool
@@ -300,6 +328,7 @@ try(struct election *e, const struct election_moment *m,
 {
     e->tried_at = m->now;
     e->read_again = false;
+    e->stirred = false;
     if (e->phase == RELEASING && is_ours(e) && !e->doubt)
         give_back(e, m, out);
     else if (e->phase == CONTENDING && is_ours(e) && e->deadline != 0)
@@ -308,9 +337,9 @@ try(struct election *e, const struct election_moment *m,
         request(e, m, READING, NULL, out);
 }
 
-/* When the next try is due: counted from the begin of this one, so that it
- * keeps the beat, but for a candidate from now and with jitter.  A server that
- * asks for time is given a little. */
+/* When the next try is due after one that told nothing: counted from the begin
+ * of this one, so that it keeps the beat, but for a candidate from now and with
+ * jitter.  A server that asks for time is given a little. */
 static void
 rest(struct election *e, const struct election_moment *m, int64_t asked)
 {
@@ -324,6 +353,32 @@ rest(struct election *e, const struct election_moment *m, int64_t asked)
     if (next < m->now + asked)
         next = m->now + asked;
     e->next_at = next;
+}
+
+/* When a candidate looks again that knows how the Lease is: when it becomes
+ * free, which a watch would tell; without one, at the next poll at the latest.
+ */
+static void
+look_again(struct election *e, const struct election_moment *m)
+{
+    int64_t free_at = expiry(e);
+
+    rest(e, m, 0);
+    if (free_at < m->now || e->stirred)
+        free_at = m->now;
+    free_at += (int64_t)(m->chance * SPREAD);
+    if (e->sees || free_at < e->next_at)
+        e->next_at = free_at;
+    e->stirred = false;
+}
+
+/* The Lease was read and is another's. */
+static void
+stay(struct election *e, const struct election_moment *m,
+     struct election_actions *out)
+{
+    follow(e, true, out);
+    look_again(e, m);
 }
 
 static void
@@ -353,10 +408,10 @@ decide(struct election *e, const struct election_moment *m,
         give_back(e, m, out);
     else if (e->phase == RELEASING)
         finish(e, NULL, out);
-    else if (ours || !e->known || is_free(e, m->now))
+    else if (m->now >= expiry(e))
         take(e, m, out);
     else
-        rest(e, m, 0);
+        stay(e, m, out);
 }
 
 /* A write succeeded: the Lease is ours since before it was sent. */
@@ -483,11 +538,51 @@ election_answer(struct election *e, const struct election_moment *m,
     end_step(e, out);
 }
 
+/* What a watch says counts for a candidate only. One that waits for an answer
+ * looks once more after it: which of the two is older is not known. */
+static bool
+is_watching(struct election *e)
+{
+    if (!e->follows || e->phase != CONTENDING || e->deadline != 0)
+        return false;
+    e->stirred = e->flight != NOTHING;
+    return e->flight == NOTHING;
+}
+
+void
+election_seen(struct election *e, const struct election_moment *m,
+              const struct lease_record *record, struct election_actions *out)
+{
+    begin_step(e, m, out);
+    if (is_watching(e)) {
+        if (record != NULL)
+            observe(e, m, record, out);
+        else
+            e->known = false;
+        stand_by(e);
+        look_again(e, m);
+    }
+    end_step(e, out);
+}
+
+void
+election_sight(struct election *e, const struct election_moment *m, bool sees,
+               struct election_actions *out)
+{
+    begin_step(e, m, out);
+    if (e->follows)
+        e->sees = sees;
+    if (e->flight == NOTHING && is_watching(e))
+        look_again(e, m);
+    end_step(e, out);
+}
+
 static void
 release(struct election *e, const struct election_moment *m,
         struct election_actions *out)
 {
     end_term(e, "stopping", out);
+    follow(e, false, out);
     e->view = ELECTION_STOPPED;
     e->phase = RELEASING;
     e->give_up_at = m->now + e->config.renew_deadline;

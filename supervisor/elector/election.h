@@ -26,6 +26,11 @@
  *    goes on with it: same term, and no change of the Lease but a renewal.
  *  - A release is an update like others: of the version read last, after the
  *    term has ended.
+ *  - A candidate reads before it writes.  While a watch shows it the Lease, it
+ *    reads when that is released or expires, at once but for a little jitter;
+ *    else one to 2.2 retry periods after the last time, or when it expires.
+ *  - A leader goes by the answers to its own requests alone: what a watch says
+ *    may be old.
  * There is never more than one request under way.
  */
 struct election;
@@ -60,6 +65,8 @@ enum election_verb {
     ELECTION_CREATE,   /* with record */
     ELECTION_UPDATE,   /* with record, of the version that was read last */
     ELECTION_CANCEL,   /* end the request under way, no answer is expected */
+    ELECTION_FOLLOW,   /* watch the Lease: election_seen, election_sight */
+    ELECTION_UNFOLLOW, /* no longer */
     ELECTION_WAIT,     /* election_wake is due at time (INT64_MAX: never), and
                           no longer when the last one said */
     ELECTION_FINISHED, /* after a stop: all is done (reason: or given up) */
@@ -114,6 +121,16 @@ void election_answer(struct election *e, const struct election_moment *m,
                      const struct election_answer *answer,
                      struct election_actions *out);
 
+/* A watch shows the Lease as it is in record, or that there is none (NULL). */
+void election_seen(struct election *e, const struct election_moment *m,
+                   const struct lease_record *record,
+                   struct election_actions *out);
+
+/* From now on the watch shows every change, or it does no longer.  The first is
+ * said after the present state was shown. */
+void election_sight(struct election *e, const struct election_moment *m,
+                    bool sees, struct election_actions *out);
+
 /* End the term, give the Lease back, contend no more. */
 void election_stop(struct election *e, const struct election_moment *m,
                    struct election_actions *out);
@@ -122,6 +139,9 @@ enum election_view election_view(const struct election *e);
 
 /* The running term; 0: none. */
 uint64_t election_term(const struct election *e);
+
+/* A watch shows every change of the Lease. */
+bool election_sees(const struct election *e);
 
 /* The record as it was seen last; NULL if none was. */
 const struct lease_record *election_record(const struct election *e);

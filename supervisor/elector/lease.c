@@ -19,16 +19,13 @@ read_time(const char *text)
 }
 
 int
-lease_read(const struct json_t *lease, struct lease_record *record,
-           struct err *err)
+lease_read_item(const struct json_t *lease, struct lease_record *record,
+                struct err *err)
 {
-    const char *kind = kube_json_text(lease, "kind");
     const char *acquired = "";
     const char *renewed = "";
 
     *record = (struct lease_record){.holder = ""};
-    if (!str_is(str_of(kind), KIND))
-        return err_set(err, "the answer is no Lease but \"%s\"", kind);
     if (kube_json_str(lease, "spec.holderIdentity", &record->holder, err) < 0 ||
         kube_json_int(lease, "spec.leaseDurationSeconds", INT32_MIN, INT32_MAX,
                       &record->duration, err) < 0 ||
@@ -40,6 +37,17 @@ lease_read(const struct json_t *lease, struct lease_record *record,
     record->acquired = read_time(acquired);
     record->renewed = read_time(renewed);
     return 0;
+}
+
+int
+lease_read(const struct json_t *lease, struct lease_record *record,
+           struct err *err)
+{
+    const char *kind = kube_json_text(lease, "kind");
+
+    if (!str_is(str_of(kind), KIND))
+        return err_set(err, "the answer is no Lease but \"%s\"", kind);
+    return lease_read_item(lease, record, err);
 }
 
 static void

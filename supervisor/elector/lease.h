@@ -25,6 +25,10 @@ struct lease_record {
 int lease_read(const struct json_t *lease, struct lease_record *record,
                struct err *err);
 
+/* The same of an item of a list, which does not say its kind. */
+int lease_read_item(const struct json_t *lease, struct lease_record *record,
+                    struct err *err);
+
 /* A new Lease with the record in it, to be created. */
 struct json_t *lease_new(const char *namespace, const char *name,
                          const struct lease_record *record);

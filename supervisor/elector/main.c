@@ -18,6 +18,7 @@
 #include "common/worker.h"
 #include "proto/pack.h"
 #include "supervisor/elector/election.h"
+#include "supervisor/elector/follow.h"
 #include "supervisor/elector/wire.h"
 
 /* A request that takes longer is ended and tried again: in a term there must
@@ -31,6 +32,7 @@ struct elector {
     char *lease; /* namespace/name, for people */
     struct lease_page *page;
     struct wire *wire;
+    struct follow *follow;
     struct election *election;
     struct event *timer;
     bool contending;
@@ -38,6 +40,7 @@ struct elector {
     struct kube_right rights[2];
     struct kube_access *access;
     struct err missing; /* what we are not allowed; "" if nothing */
+    struct err blind;   /* why the Lease cannot be watched; "" if it can */
 };
 
 static struct election_moment
@@ -98,6 +101,7 @@ report(const struct elector *el)
         {"view", view},
         {"term", (int64_t)election_term(el->election)},
         {"transitions", record == NULL ? 0 : record->transitions},
+        {"watching", election_sees(el->election)},
         {NULL, 0},
     };
     struct err reason = {""};
@@ -174,6 +178,20 @@ do_cancel(struct elector *el, const struct election_action *action)
 }
 
 static void
+do_follow(struct elector *el, const struct election_action *action)
+{
+    (void)action;
+    follow_start(el->follow);
+}
+
+static void
+do_unfollow(struct elector *el, const struct election_action *action)
+{
+    (void)action;
+    follow_stop(el->follow);
+}
+
+static void
 do_wait(struct elector *el, const struct election_action *action)
 {
     int64_t wait = action->time - clock_now();
@@ -205,6 +223,7 @@ static void (*const carry_out[])(struct elector *el,
     [ELECTION_ENDED] = do_ended,     [ELECTION_OBSERVED] = do_observed,
     [ELECTION_GET] = do_request,     [ELECTION_CREATE] = do_request,
     [ELECTION_UPDATE] = do_request,  [ELECTION_CANCEL] = do_cancel,
+    [ELECTION_FOLLOW] = do_follow,   [ELECTION_UNFOLLOW] = do_unfollow,
     [ELECTION_WAIT] = do_wait,       [ELECTION_FINISHED] = do_finished,
 };
 
@@ -270,6 +289,43 @@ on_answer(void *arg, const struct election_answer *answer, const char *trouble)
     step(el, &actions);
 }
 
+static void
+on_seen(void *arg, const struct lease_record *record)
+{
+    struct elector *el = arg;
+    struct election_moment m = moment();
+    struct election_actions actions;
+
+    election_seen(el->election, &m, record, &actions);
+    step(el, &actions);
+}
+
+/* As with requests: what is the same as before is not said again. */
+static void
+note_blind(struct elector *el, bool sees, const char *trouble)
+{
+    if (sees == (el->blind.text[0] == '\0') || (!sees && trouble[0] == '\0'))
+        return;
+    if (sees)
+        log_info("the lease is watched again", F_STR("lease", el->lease));
+    else
+        log_warn("the lease cannot be watched; it is polled",
+                 F_STR("lease", el->lease), F_STR("error", trouble));
+    err_set(&el->blind, "%s", trouble);
+}
+
+static void
+on_sight(void *arg, bool sees, const char *trouble)
+{
+    struct elector *el = arg;
+    struct election_moment m = moment();
+    struct election_actions actions;
+
+    note_blind(el, sees, trouble);
+    election_sight(el->election, &m, sees, &actions);
+    step(el, &actions);
+}
+
 static int
 on_contend(void *state, struct chan *from, struct message *message,
            struct err *err)
@@ -326,13 +382,36 @@ ask_access(struct elector *el, struct err *err)
 /* The life of the worker. */
 
 static int
+open_clients(struct elector *el, struct err *err)
+{
+    static const struct follow_ops ops = {on_seen, on_sight};
+    struct event_base *base = worker_base(el->worker);
+    struct wire_config wire = {
+        .namespace = worker_option(el->worker, "leader-election-namespace"),
+        .name = worker_option(el->worker, "leader-election-name"),
+        .timeout = el->config.renew_deadline / 2,
+    };
+    struct follow_config follow = {
+        .namespace = wire.namespace,
+        .name = wire.name,
+        .silence = el->config.lease_duration,
+    };
+
+    el->lease = mem_printf("%s/%s", wire.namespace, wire.name);
+    if (wire.timeout > LONGEST_REQUEST)
+        wire.timeout = LONGEST_REQUEST;
+    follow.timeout = wire.timeout;
+    el->wire = wire_new(base, &el->kube, &wire, on_answer, el, err);
+    if (el->wire == NULL)
+        return -1;
+    el->follow = follow_new(base, &el->kube, &follow, &ops, el, err);
+    return el->follow == NULL ? -1 : 0;
+}
+
+static int
 configure(void *state, struct worker *w, struct err *err)
 {
     struct elector *el = state;
-    struct wire_config wire = {
-        .namespace = worker_option(w, "leader-election-namespace"),
-        .name = worker_option(w, "leader-election-name"),
-    };
 
     el->worker = w;
     el->config = (struct election_config){
@@ -346,14 +425,9 @@ configure(void *state, struct worker *w, struct err *err)
     };
     if (el->config.identity[0] == '\0')
         return err_set(err, "the supervisor gave no identity");
-    el->lease = mem_printf("%s/%s", wire.namespace, wire.name);
-    wire.timeout = el->config.renew_deadline / 2;
-    if (wire.timeout > LONGEST_REQUEST)
-        wire.timeout = LONGEST_REQUEST;
     if (kube_config_load(&el->kube, worker_option(w, "kubeconfig"), err) != 0)
         return -1;
-    el->wire = wire_new(worker_base(w), &el->kube, &wire, on_answer, el, err);
-    return el->wire == NULL ? -1 : 0;
+    return open_clients(el, err);
 }
 
 static int
@@ -410,6 +484,7 @@ fini(void *state)
 
     wire_free(el->wire);
     kube_access_free(el->access);
+    follow_free(el->follow);
     kube_config_fini(&el->kube);
     if (el->timer != NULL)
         event_free(el->timer);

@@ -24,6 +24,8 @@ from estate import declare, settled
 
 OTHER_BUILD = "9.9.9-another"
 LEASE = "control-plane.mokka.nvidia.com"
+TURNS = {name: int(turn) for name, turn in driver.read_list(
+    "supervisor/topology.def", r'^WORKER\(\w+, "(\w+)", (\d+),')}
 
 
 def moment(line):
@@ -370,15 +372,19 @@ class Stop(SupervisorTest):
         lease = plane.server.get("leases", LEASE)
         return lease and lease["spec"]["holderIdentity"]
 
-    def order(self, plane):
-        return [(line["worker"], line["cause"]) for line in plane.lines(msg="worker ended")]
+    def causes(self, plane):
+        """How each ended, turn by turn."""
+        lines = plane.lines(msg="worker ended")
+        turns = [TURNS[line["worker"]] for line in lines]
+        self.assertEqual(turns, sorted(TURNS.values()))
+        return {line["worker"]: line["cause"] for line in lines}
 
     def test_TERM_stops_by_turns_and_gives_the_Lease_back(self):
         plane = self.leading()
         began = time.monotonic()
         self.assertEqual(plane.stop(), 0)
         print(f"  {time.monotonic() - began:.2f} s")
-        self.assertEqual(self.order(plane), [(name, "exit status 0") for name in WORKERS])
+        self.assertEqual(self.causes(plane), dict.fromkeys(WORKERS, "exit status 0"))
         self.assertEqual(self.holder(plane), "")
         self.assertEqual(plane.error.read_text(), "")
         self.assertEqual(plane.lines()[-1]["msg"], "stopped")
@@ -389,7 +395,7 @@ class Stop(SupervisorTest):
         self.assertNotIn(os.getpgid(plane.pid), groups)
         plane.process.send_signal(signal.SIGINT)
         self.assertEqual(plane.wait_exit()[0], 0)
-        self.assertEqual([name for name, _ in self.order(plane)], list(WORKERS))
+        self.assertEqual(set(self.causes(plane)), set(WORKERS))
 
     def test_TERM_twice_within_a_second_is_one_order(self):
         plane = self.leading()
@@ -397,7 +403,7 @@ class Stop(SupervisorTest):
         time.sleep(0.05)
         plane.process.terminate()
         self.assertEqual(plane.wait_exit()[0], 0)
-        self.assertEqual([name for name, _ in self.order(plane)], list(WORKERS))
+        self.assertEqual(set(self.causes(plane)), set(WORKERS))
         self.assertEqual(self.holder(plane), "")
 
     def test_TERM_while_it_starts(self):
@@ -422,9 +428,9 @@ class Stop(SupervisorTest):
         for name, plane in planes.items():
             with self.subTest(stopped=name):
                 self.assertEqual(plane.wait_exit()[0], 0, plane.tail())
-                causes = dict(self.order(plane))
+                causes = self.causes(plane)
                 print(f"  {name} killed, end {time.monotonic() - began:.1f} s after TERM")
-                self.assertEqual([n for n, _ in self.order(plane)], list(WORKERS))
+                self.assertEqual(set(causes), set(WORKERS))
                 self.assertIn("signal 9", causes.pop(name))
                 self.assertEqual(set(causes.values()), {"exit status 0"})
                 self.assertEqual(self.holder(plane), "")
@@ -454,6 +460,24 @@ class Stop(SupervisorTest):
         wait_for("the end of every worker", 2, lambda: not any(
             is_there(pid) for pid in pids.values()))
         print(f"  all gone after {(time.monotonic() - began) * 1000:.0f} ms")
+
+    def test_TERM_with_a_silent_API_server_ends_in_time_and_leaves_the_Lease(self):
+        plane = self.leading("--leader-election-renew-deadline", "3s",
+                             "--leader-election-lease-duration", "4s",
+                             "--leader-election-retry-period", "1s")
+        for method in ("GET", "PUT"):
+            plane.server.answer(method, api.stall)
+        plane.process.terminate()
+        self.assertEqual(plane.wait_exit()[0], 0, plane.tail())
+        self.assertEqual(self.causes(plane), dict.fromkeys(WORKERS, "exit status 0"))
+        self.assertTrue(self.holder(plane))
+
+    def test_HELLO_of_another_build_in_a_term_gives_the_Lease_back_at_the_end(self):
+        plane = self.leading()
+        fakes.install(plane.programs, "web", "another", OTHER_BUILD, 1, "web")
+        plane.kill("web")
+        self.assertIn(OTHER_BUILD, self.last_line(plane))
+        self.assertEqual(self.holder(plane), "")
 
     def test_a_worker_that_dies_during_the_stop_is_not_started_again(self):
         plane = self.leading()

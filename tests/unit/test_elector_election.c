@@ -22,6 +22,8 @@
  *     wake contend stop                        events
  *     ours other free absent conflict failed   answers (other, other's renewal
  *                                              and so on carry a record)
+ *     see-other see-free see-absent see-ours   what a watch shows
+ *     sight blind                              a watch shows all, or does not
  *     +N                                       N tenths of a second go by
  *
  * Each word happens a tenth of a second after the one before.  What comes out
@@ -31,7 +33,6 @@ struct candidate {
     struct election *election;
     int64_t now;
     double chance;
-    int64_t other_renewed;
     struct lease_record sent; /* with the last create or update */
     struct election_actions actions;
 };
@@ -123,6 +124,16 @@ say(struct candidate *c, const char *word)
         election_contend(c->election, &m, &c->actions);
     else if (strcmp(word, "stop") == 0)
         election_stop(c->election, &m, &c->actions);
+    else if (strcmp(word, "see-other") == 0)
+        election_seen(c->election, &m, &other, &c->actions);
+    else if (strcmp(word, "see-free") == 0)
+        election_seen(c->election, &m, &nobody, &c->actions);
+    else if (strcmp(word, "see-absent") == 0)
+        election_seen(c->election, &m, NULL, &c->actions);
+    else if (strcmp(word, "see-ours") == 0)
+        election_seen(c->election, &m, &c->sent, &c->actions);
+    else if (strcmp(word, "sight") == 0 || strcmp(word, "blind") == 0)
+        election_sight(c->election, &m, word[0] == 's', &c->actions);
     else if (strcmp(word, "ours") == 0) /* as we sent it */
         answer(c, ELECTION_RECORD, &c->sent);
     else if (strcmp(word, "other") == 0)
@@ -171,6 +182,7 @@ put_action(struct buf *out, const struct election_action *a)
         [ELECTION_GET] = "get",           [ELECTION_CREATE] = "create",
         [ELECTION_UPDATE] = "update",     [ELECTION_CANCEL] = "cancel",
         [ELECTION_FINISHED] = "finished", [ELECTION_WAIT] = "wait",
+        [ELECTION_FOLLOW] = "follow",     [ELECTION_UNFOLLOW] = "unfollow",
     };
 
     buf_addz(out, names[a->verb]);
@@ -232,6 +244,12 @@ enum event {
     CONFLICT,
     FAILED,
     FAILED_LATE,
+    SEE_OTHER,
+    SEE_FREE,
+    SEE_ABSENT,
+    SEE_OURS,
+    SIGHT,
+    BLIND,
     N_EVENTS
 };
 
@@ -247,6 +265,12 @@ static const char *const events[N_EVENTS] = {
     [CONFLICT] = "conflict",
     [FAILED] = "failed",
     [FAILED_LATE] = "+600 failed",
+    [SEE_OTHER] = "see-other",
+    [SEE_FREE] = "see-free",
+    [SEE_ABSENT] = "see-absent",
+    [SEE_OURS] = "see-ours",
+    [SIGHT] = "sight",
+    [BLIND] = "blind",
 };
 
 #define LATE "\"it could not be renewed in time\""
@@ -309,7 +333,7 @@ static const struct state states[] = {
                 [OURS] = "observed we, update(we 15s since #5 at 100.2 x2), "
                          "wait 105.0",
                 [OTHER] = "observed other, publish 3 0.0, ended 3 \"the Lease "
-                          "is held by other\", wait 103.4",
+                          "is held by other\", follow, wait 103.4",
                 [FREE] =
                     "publish 3 0.0, ended 3 \"the Lease was taken from us\", "
                     "update(we 15s since 100.2 at 100.2 x5), wait ever",
@@ -329,7 +353,7 @@ static const struct state states[] = {
                 [STOP] = "cancel, finished, wait ever",
                 [OURS] = "observed we, update(we 15s since #5 at 100.2 x2), "
                          "wait ever",
-                [OTHER] = "observed other, wait 103.4",
+                [OTHER] = "observed other, follow, wait 103.4",
                 [FREE] = "update(we 15s since 100.2 at 100.2 x5), wait ever",
                 [ABSENT] = "create(we 15s since 100.2 at 100.2 x0), wait ever",
                 [CONFLICT] = "get, wait ever",
@@ -345,7 +369,7 @@ static const struct state states[] = {
             {
                 [STOP] = "wait 110.3",
                 [OURS] = "observed we, publish 1 110.2, began 1, wait 102.1",
-                [OTHER] = "observed other, wait 103.5",
+                [OTHER] = "observed other, follow, wait 103.5",
                 [FREE] = "update(we 15s since 100.3 at 100.3 x5), wait ever",
                 [ABSENT] = "wait 103.5",
                 [CONFLICT] = "get, wait ever",
@@ -361,7 +385,7 @@ static const struct state states[] = {
             {
                 [STOP] = "wait 110.3",
                 [OURS] = "observed we, publish 1 110.2, began 1, wait 102.1",
-                [OTHER] = "observed other, wait 103.5",
+                [OTHER] = "observed other, follow, wait 103.5",
                 [FREE] = "update(we 15s since 100.3 at 100.3 x5), wait ever",
                 [ABSENT] = "create(we 15s since 100.3 at 100.3 x0), wait ever",
                 [CONFLICT] = "get, wait ever",
@@ -376,7 +400,44 @@ static const struct state states[] = {
         .wanted =
             {
                 [DUE] = "get, wait ever",
-                [STOP] = "finished, wait ever",
+                [STOP] = "unfollow, finished, wait ever",
+                [SEE_OTHER] = "wait 103.5",
+                [SEE_FREE] = "wait 100.3",
+                [SEE_ABSENT] = "wait 100.3",
+                [SEE_OURS] = "observed we, wait 100.3",
+                [SIGHT] = "wait 115.2",
+                [BLIND] = "wait 103.5",
+            },
+    },
+    {
+        .name = "standing by, watching",
+        .way = "contend other sight",
+        .quiet = "wait 115.2",
+        .wanted =
+            {
+                [DUE] = "get, wait ever",
+                [STOP] = "unfollow, finished, wait ever",
+                [SEE_FREE] = "wait 100.5",
+                [SEE_ABSENT] = "wait 100.5",
+                [SEE_OURS] = "observed we, wait 100.5",
+                [BLIND] = "wait 103.6",
+            },
+    },
+    {
+        .name = "standing by, watching, reading",
+        .way = "contend other sight see-free +1 wake",
+        .quiet = "wait ever",
+        .wanted =
+            {
+                [STOP] = "unfollow, cancel, finished, wait ever",
+                [OURS] = "observed we, update(we 15s since #5 at 100.7 x2), "
+                         "wait ever",
+                [OTHER] = "observed other, wait 115.8",
+                [FREE] = "update(we 15s since 100.7 at 100.7 x5), wait ever",
+                [ABSENT] = "create(we 15s since 100.7 at 100.7 x0), wait ever",
+                [CONFLICT] = "get, wait ever",
+                [FAILED] = "wait 103.9",
+                [FAILED_LATE] = "wait 163.9",
             },
     },
     {
@@ -385,7 +446,7 @@ static const struct state states[] = {
         .quiet = "wait ever",
         .wanted =
             {
-                [STOP] = "cancel, finished, wait ever",
+                [STOP] = "unfollow, cancel, finished, wait ever",
                 [OURS] = "observed we, update(we 15s since #5 at 104.4 x2), "
                          "wait ever",
                 [OTHER] = "wait 107.6",
@@ -394,6 +455,23 @@ static const struct state states[] = {
                 [CONFLICT] = "get, wait ever",
                 [FAILED] = "wait 107.6",
                 [FAILED_LATE] = "wait 167.6",
+            },
+    },
+    {
+        .name = "standing by, taking",
+        .way = "contend other sight see-free +1 wake free",
+        .quiet = "wait ever",
+        .wanted =
+            {
+                [STOP] = "unfollow, wait 110.8",
+                [OURS] = "observed we, publish 1 110.7, began 1, unfollow, "
+                         "wait 102.6",
+                [OTHER] = "observed other, wait 115.8",
+                [FREE] = "update(we 15s since 100.8 at 100.8 x5), wait ever",
+                [ABSENT] = "create(we 15s since 100.8 at 100.8 x0), wait ever",
+                [CONFLICT] = "get, wait ever",
+                [FAILED] = "wait 104.0",
+                [FAILED_LATE] = "wait 164.0",
             },
     },
     {
@@ -418,7 +496,7 @@ static const struct state states[] = {
                 [STOP] = "publish 1 0.0, ended 1 \"stopping\", wait 112.4",
                 [OURS] = "publish 1 112.3, wait 104.3",
                 [OTHER] = "observed other, publish 1 0.0, ended 1 \"the Lease "
-                          "is held by other\", wait 105.6",
+                          "is held by other\", follow, wait 105.6",
                 [FREE] =
                     "publish 1 0.0, ended 1 \"the Lease was taken from us\", "
                     "update(we 15s since 102.4 at 102.4 x5), wait ever",
@@ -440,7 +518,7 @@ static const struct state states[] = {
                          "1s since 102.5 at 102.5 x0), wait 112.5",
                 [OURS] = "update(we 15s since 100.2 at 102.5 x0), wait 110.2",
                 [OTHER] = "observed other, publish 1 0.0, ended 1 \"the Lease "
-                          "is held by other\", wait 105.7",
+                          "is held by other\", follow, wait 105.7",
                 [FREE] =
                     "publish 1 0.0, ended 1 \"the Lease was taken from us\", "
                     "update(we 15s since 102.5 at 102.5 x5), wait ever",
@@ -461,7 +539,7 @@ static const struct state states[] = {
                 [STOP] = "publish 1 0.0, ended 1 \"stopping\", wait 112.6",
                 [OURS] = "publish 1 112.5, wait 104.3",
                 [OTHER] = "observed other, publish 1 0.0, ended 1 \"the Lease "
-                          "is held by other\", wait 105.8",
+                          "is held by other\", follow, wait 105.8",
                 [FREE] =
                     "publish 1 0.0, ended 1 \"the Lease was taken from us\", "
                     "update(we 15s since 102.6 at 102.6 x5), wait ever",
@@ -588,7 +666,7 @@ test_D02_a_record_is_judged_by_our_clock_alone(void **state)
     assert_int_equal(election_view(c.election), ELECTION_STANDBY);
     say_all(&c, "+147 wake");
     answer(&c, ELECTION_RECORD, &stale);
-    expect(&c, "", "wait 118.1");
+    expect(&c, "", "wait 115.2");
     say_all(&c, "+31 wake");
     answer(&c, ELECTION_RECORD, &stale);
     expect(&c, "", "update(we 15s since 118.1 at 118.1 x5), wait ever");
@@ -607,7 +685,7 @@ test_D02_a_renewed_record_holds_anew(void **state)
     answer(&c, ELECTION_RECORD, &record);
     say_all(&c, "+140 wake");
     answer(&c, ELECTION_RECORD, &record);
-    expect(&c, "", "wait 129.6");
+    expect(&c, "", "wait 127.3");
     election_free(c.election);
 }
 
@@ -718,13 +796,13 @@ test_D06_a_conflict_is_read_and_not_overwritten(void **state)
     expect(&c, "conflict", "get, wait 110.2");
     expect(&c, "other",
            "observed other, publish 1 0.0, ended 1 \"the Lease is held by "
-           "other\", wait 105.5");
+           "other\", follow, wait 105.5");
     assert_int_equal(election_view(c.election), ELECTION_STANDBY);
     /* Its holder has its full time from now. */
     expect(&c, "+31 wake other", "wait 108.8");
     expect(&c, "+32 wake other", "wait 112.2");
     expect(&c, "+32 wake other", "wait 115.6");
-    expect(&c, "+32 wake other", "wait 119.0");
+    expect(&c, "+32 wake other", "wait 117.3");
     expect(&c, "+32 wake other",
            "update(we 15s since 119.2 at 119.2 x5), wait ever");
     election_free(c.election);
@@ -859,7 +937,7 @@ test_a_restart_finds_another_holder(void **state)
     say_all(&c, "contend");
     expect(&c, "other",
            "observed other, publish 7 0.0, ended 7 \"the Lease is held by "
-           "other\", wait 103.4");
+           "other\", follow, wait 103.4");
     assert_int_equal(election_view(c.election), ELECTION_STANDBY);
     election_free(c.election);
 }
@@ -897,9 +975,9 @@ test_a_candidate_waits_one_to_2_2_retry_periods(void **state)
         double chance;
         const char *wanted;
     } cases[] = {
-        {0, "observed other, wait 102.2"},
-        {0.5, "observed other, wait 103.4"},
-        {0.999999, "observed other, wait 104.6"},
+        {0, "observed other, follow, wait 102.2"},
+        {0.5, "observed other, follow, wait 103.4"},
+        {0.999999, "observed other, follow, wait 104.6"},
     };
 
     (void)state;
@@ -910,6 +988,145 @@ test_a_candidate_waits_one_to_2_2_retry_periods(void **state)
         expect(&c, "contend other", cases[i].wanted);
         election_free(c.election);
     }
+}
+
+static void
+test_2_6_a_release_that_is_seen_is_looked_at_at_once(void **state)
+{
+    static const struct {
+        double chance;
+        const char *wanted;
+    } cases[] = {{0, "wait 105.5"}, {0.999999, "wait 105.6"}};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(cases); i++) {
+        struct candidate c = candidate_with(0, 0);
+
+        say_all(&c, "contend other sight");
+        c.chance = cases[i].chance;
+        expect(&c, "+51 see-free", cases[i].wanted);
+        expect(&c, "wake", "get, wait ever");
+        expect(&c, "free", "update(we 15s since 105.7 at 105.7 x5), wait ever");
+        election_free(c.election);
+    }
+}
+
+static void
+test_2_6_who_watches_reads_no_more_than_once_in_a_duration(void **state)
+{
+    struct candidate c = candidate_with(0, 0);
+    struct lease_record record = other;
+    struct election_moment m;
+
+    (void)state;
+    say_all(&c, "contend other sight");
+    for (int i = 0; i < 50; i++) { /* renewals, two seconds apart */
+        c.now += 2 * CLOCK_SECOND;
+        m = moment_of(&c);
+        record.renewed++;
+        election_seen(c.election, &m, &record, &c.actions);
+        assert_int_equal(c.actions.count, 1);
+        election_wake(c.election, &m, &c.actions);
+        assert_int_equal(c.actions.count, 1);
+    }
+    /* None comes any more: it is read at its expiry, and taken if it stands. */
+    expect(&c, "+148 wake", "wait 215.3");
+    expect(&c, "+1 wake", "get, wait ever");
+    answer(&c, ELECTION_RECORD, &record);
+    expect(&c, "", "update(we 15s since 215.4 at 215.4 x5), wait ever");
+    election_free(c.election);
+}
+
+static void
+test_2_6_without_a_watch_an_expiry_is_not_slept_through(void **state)
+{
+    struct candidate c = candidate_with(0, 0);
+
+    (void)state;
+    c.chance = 0.999999;
+    /* Read 14 s after it changed, the next poll would be at 118.8. */
+    expect(&c, "contend other +138 wake other", "wait 115.3");
+    election_free(c.election);
+}
+
+static void
+test_2_6_what_is_seen_during_a_read_is_read_again(void **state)
+{
+    struct candidate c = candidate_with(0, 0);
+
+    (void)state;
+    /* The release comes by the watch while an older answer is on its way. */
+    say_all(&c, "contend other sight see-absent +1 wake");
+    expect(&c, "see-free", "wait ever");
+    expect(&c, "other", "observed other, wait 100.8");
+    expect(&c, "+1 wake", "get, wait ever");
+    expect(&c, "other", "wait 115.8"); /* once */
+    election_free(c.election);
+}
+
+static void
+test_L10_a_leader_goes_by_its_own_answers_alone(void **state)
+{
+    static const char *const shown[] = {"see-other", "see-free", "see-absent"};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(shown); i++) {
+        struct candidate c = candidate_with(0, 0);
+
+        say_all(&c, "contend other sight see-free +1 wake free ours");
+        expect(&c, shown[i], "wait 102.6");
+        assert_int_equal(election_view(c.election), ELECTION_LEADER);
+        expect(&c, "+18 wake",
+               "update(we 15s since 100.7 at 102.8 x5), wait 110.7");
+        election_free(c.election);
+    }
+}
+
+/* Sleep of a machine: its clock goes on, its processes do not. */
+static void
+test_a_leader_that_slept_past_its_deadline_ends_its_term_first(void **state)
+{
+    struct candidate c = candidate_with(0, 0);
+
+    (void)state;
+    say_all(&c, "contend absent ours");
+    expect(&c, "+36000 wake",
+           "publish 1 0.0, ended 1 " LATE ", get, wait ever");
+    expect(&c, "other", "observed other, follow, wait 3703.7");
+    election_free(c.election);
+}
+
+static void
+test_a_standby_that_slept_reads_before_it_takes(void **state)
+{
+    struct candidate c = candidate_with(0, 0);
+    struct lease_record record = other;
+
+    (void)state;
+    say_all(&c, "contend other sight");
+    expect(&c, "+36000 wake", "get, wait ever");
+    record.renewed++; /* its holder has been awake */
+    answer(&c, ELECTION_RECORD, &record);
+    expect(&c, "", "wait 3715.4");
+    assert_int_equal(election_view(c.election), ELECTION_STANDBY);
+    election_free(c.election);
+}
+
+/* The server takes 9 s for a renewal; the request is ended before that. */
+static void
+test_a_slow_renewal_costs_no_term_and_slow_ones_cost_one(void **state)
+{
+    struct candidate c = candidate_with(0, 0);
+
+    (void)state;
+    say_all(&c, "contend absent ours +18 wake +48 failed");
+    expect(&c, "wake", "update(we 15s since 100.2 at 107.2 x0), wait 110.2");
+    expect(&c, "conflict", "get, wait 110.2"); /* it was done, late */
+    expect(&c, "ours", "update(we 15s since 100.2 at 107.4 x0), wait 110.2");
+    expect(&c, "ours", "publish 1 117.4, wait 109.2");
+    say_all(&c, "+18 wake +48 failed wake");
+    expect(&c, "+30 wake", "publish 1 0.0, ended 1 " LATE ", wait ever");
+    election_free(c.election);
 }
 
 static void
@@ -977,7 +1194,7 @@ test_a_write_that_comes_back_with_another_holder_is_no_term(void **state)
     struct candidate c = candidate_with(0, 0);
 
     (void)state;
-    expect(&c, "contend absent other", "observed other, wait 103.5");
+    expect(&c, "contend absent other", "observed other, follow, wait 103.5");
     assert_int_equal(election_view(c.election), ELECTION_STANDBY);
     election_free(c.election);
 }
@@ -1051,6 +1268,18 @@ main(void)
         cmocka_unit_test(
             test_transitions_and_acquire_time_change_with_the_holder_only),
         cmocka_unit_test(test_a_candidate_waits_one_to_2_2_retry_periods),
+        cmocka_unit_test(test_2_6_a_release_that_is_seen_is_looked_at_at_once),
+        cmocka_unit_test(
+            test_2_6_who_watches_reads_no_more_than_once_in_a_duration),
+        cmocka_unit_test(
+            test_2_6_without_a_watch_an_expiry_is_not_slept_through),
+        cmocka_unit_test(test_2_6_what_is_seen_during_a_read_is_read_again),
+        cmocka_unit_test(test_L10_a_leader_goes_by_its_own_answers_alone),
+        cmocka_unit_test(
+            test_a_leader_that_slept_past_its_deadline_ends_its_term_first),
+        cmocka_unit_test(test_a_standby_that_slept_reads_before_it_takes),
+        cmocka_unit_test(
+            test_a_slow_renewal_costs_no_term_and_slow_ones_cost_one),
         cmocka_unit_test(test_a_failing_leader_keeps_the_beat),
         cmocka_unit_test(test_retry_after_is_followed_up_to_a_retry_period),
         cmocka_unit_test(test_a_deleted_lease_ends_the_term),

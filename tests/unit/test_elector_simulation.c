@@ -2,8 +2,9 @@
 /*
  * Candidates, one Lease and everything that can go wrong between them, in one
  * thread and with an invented time: slow and lost requests, lost answers,
- * servers that refuse, stopped, killed and restarted processes, clocks that
- * disagree and run at different speeds, other hands on the Lease.  There must
+ * servers that refuse, watches that lag, break and fall silent, stopped, killed
+ * and restarted processes, clocks that disagree and run at different speeds,
+ * other hands on the Lease.  There must
  * never be two that hold a term at one moment; and once all is well, one must.
  */
 #include <setjmp.h>
@@ -47,8 +48,18 @@ struct request {
     int64_t answered_at;
 };
 
+/* A candidate's watch of the Lease. Times are true ones. */
+struct watch {
+    bool follows, open;
+    int64_t at; /* when it opens, or shows; INT64_MAX: neither */
+    struct record shown;
+    bool exists;
+    uint64_t version; /* of what was shown last */
+};
+
 struct candidate {
     struct election *election;
+    struct watch watch;
     char identity[16];
     unsigned births;
     int64_t skew;  /* of its clock */
@@ -192,6 +203,11 @@ carry_out(struct world *w, int who, const struct election_actions *actions)
             c->wakes_at = true_time(c, a->time);
         } else if (a->verb == ELECTION_FINISHED) {
             c->finished = true;
+        } else if (a->verb == ELECTION_FOLLOW || a->verb == ELECTION_UNFOLLOW) {
+            c->watch = (struct watch){
+                .follows = a->verb == ELECTION_FOLLOW,
+                .at = w->now + between(w, 1, CLOCK_SECOND),
+            };
         } else if (a->verb != ELECTION_OBSERVED) {
             send_request(w, who, a);
         }
@@ -233,11 +249,67 @@ start(struct world *w, int who, bool anew)
     c->election = election_new(&own, c->term, c->deadline);
     c->serial = 0;
     c->version = 0;
+    c->watch = (struct watch){0};
     c->stopping = c->finished = false;
     m = moment_of(w, c);
     election_wake(c->election, &m, &actions);
     carry_out(w, who, &actions);
     election_contend(c->election, &m, &actions);
+    carry_out(w, who, &actions);
+}
+
+/* What a watch will show is taken now and shown later: it may be old then. A
+ * silent one shows nothing until somebody loses patience. */
+static void
+stir(struct world *w, struct watch *watch)
+{
+    int64_t lag = w->trouble && chance(w, 20) ? 3 * CLOCK_SECOND : CLOCK_MS;
+
+    if (!watch->open || watch->at != INT64_MAX || watch->version == w->version)
+        return;
+    if (w->trouble && chance(w, 10))
+        lag = 20 * CLOCK_SECOND;
+    copy_record(&watch->shown, &w->lease.record);
+    watch->exists = w->exists;
+    watch->version = w->version;
+    watch->at = w->now + between(w, 1, lag);
+}
+
+static void
+break_off(struct world *w, int who)
+{
+    struct candidate *c = &w->candidates[who];
+    struct election_moment m = moment_of(w, c);
+    struct election_actions actions;
+
+    c->watch.open = false;
+    c->watch.at = w->now + between(w, 1, 5 * CLOCK_SECOND);
+    election_sight(c->election, &m, false, &actions);
+    carry_out(w, who, &actions);
+}
+
+static void
+show(struct world *w, int who)
+{
+    struct candidate *c = &w->candidates[who];
+    struct election_moment m = moment_of(w, c);
+    struct watch *watch = &c->watch;
+    struct election_actions actions;
+    bool opens = !watch->open;
+
+    if (opens) { /* with the state of now */
+        watch->open = true;
+        watch->at = INT64_MAX;
+        watch->version = w->version - 1;
+        stir(w, watch);
+    }
+    watch->at = INT64_MAX;
+    election_seen(c->election, &m, watch->exists ? &watch->shown.record : NULL,
+                  &actions);
+    carry_out(w, who, &actions);
+    if (!opens)
+        return;
+    election_sight(c->election, &m, true, &actions);
     carry_out(w, who, &actions);
 }
 
@@ -341,6 +413,8 @@ due(const struct candidate *c)
 {
     int64_t at = c->finished ? INT64_MAX : c->wakes_at;
 
+    if (!c->finished && c->watch.follows)
+        at = earlier(at, c->watch.at);
     if (c->serial != 0)
         at = earlier(at, c->answered ? 0 : c->times_out_at);
     return at < c->stopped_until ? c->stopped_until : at;
@@ -389,6 +463,13 @@ run_candidate(struct world *w, int who)
         deliver(w, who);
         return;
     }
+    if (c->watch.follows && c->watch.at <= w->now) {
+        if (c->watch.open && w->trouble && chance(w, 10))
+            break_off(w, who);
+        else
+            show(w, who);
+        return;
+    }
     m = moment_of(w, c);
     election_wake(c->election, &m, &actions);
     carry_out(w, who, &actions);
@@ -415,6 +496,8 @@ run_until(struct world *w, int64_t end)
             disturbed_at = w->now + between(w, 0, 12 * CLOCK_SECOND);
         }
         run_requests(w);
+        for (int i = 0; i < CANDIDATES; i++)
+            stir(w, &w->candidates[i].watch);
         for (int i = 0; i < CANDIDATES; i++)
             run_candidate(w, i);
         check_one_leader(w);

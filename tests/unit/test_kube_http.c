@@ -699,6 +699,36 @@ test_whole_timeout(void **state)
     fixture_fini(&fx);
 }
 
+/* A process that is stopped after it has made a request, and goes on when that
+ * may not be sent any more. */
+static void
+test_D04_nothing_is_sent_when_its_time_is_over(void **state)
+{
+    struct fixture fx;
+    struct seen seen;
+
+    (void)state;
+    fixture_init(&fx, "good");
+    fixture_start(&fx);
+    for (int i = 0; i < 2; i++) { /* on a new connection, and on a kept one */
+        seen = (struct seen){0};
+        begin(&fx, &seen,
+              (struct kube_request){
+                  .path = "/slow?ms=3000",
+                  .timeout = CLOCK_SECOND / 20,
+              });
+        usleep(100000);
+        wait_for(&fx, &seen);
+        assert_failed(&seen, "https://localhost:", "");
+        assert_false(seen.response.sent);
+        seen_fini(&seen);
+        GET(&fx, &seen, .path = "/echo");
+        assert_int_equal(seen.response.status, 200);
+        seen_fini(&seen);
+    }
+    fixture_fini(&fx);
+}
+
 static void
 test_I07_idle_timeout(void **state)
 {
@@ -1179,6 +1209,7 @@ main(void)
         cmocka_unit_test(test_free_with_calls_running),
         cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_whole_timeout),
+        cmocka_unit_test(test_D04_nothing_is_sent_when_its_time_is_over),
         cmocka_unit_test(test_I07_idle_timeout),
         cmocka_unit_test(test_A10_cut_answers),
         cmocka_unit_test(test_refused),

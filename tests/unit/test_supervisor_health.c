@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/mem.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
 #include "supervisor/health.h"
@@ -105,11 +106,34 @@ test_L04_leader_is_ready_once_it_planned_in_its_term(void **state)
     (void)state;
     synchronise(&h);
     elect(&h, VIEW_LEADER, 7);
+    h.deadline = 100;
     not_ready_for(&h, 1, "placer");
     tell(&h, ROLE_PLACER, true, "", "term", 6, NULL, 0);
     not_ready_for(&h, 1, "placer");
     tell(&h, ROLE_PLACER, true, "", "term", 7, NULL, 0);
     assert_true(health_ready(&h, 1, NULL));
+}
+
+/* Another placer, or another projector, has the plan said again. */
+static void
+test_7_a_plan_that_is_said_again_changes_nothing(void **state)
+{
+    struct health h = {.deadline = INT64_MAX};
+
+    (void)state;
+    synchronise(&h);
+    elect(&h, VIEW_LEADER, 7);
+    tell(&h, ROLE_PLACER, true, "", "term", 7, NULL, 0);
+    tell(&h, ROLE_PLACER, true, "", "term", 0, NULL, 0);
+    assert_true(health_ready(&h, 1, NULL));
+    health_died(&h, ROLE_PLACER, 1000);
+    tell(&h, ROLE_PLACER, false, "waiting", "term", 0, NULL, 0);
+    assert_true(health_ready(&h, 1000 + HEALTH_GRACE - 1, NULL));
+    not_ready_for(&h, 1000 + HEALTH_GRACE, "waiting");
+    tell(&h, ROLE_PLACER, true, "", "term", 0, NULL, 0);
+    assert_true(health_ready(&h, 1000 + HEALTH_GRACE, NULL));
+    elect(&h, VIEW_LEADER, 8);
+    not_ready_for(&h, 1, "no plan in the new term");
 }
 
 static void
@@ -174,6 +198,64 @@ test_death_of_elector_and_projector_changes_nothing(void **state)
 }
 
 static void
+test_2_5_a_term_that_was_not_renewed_is_over_at_its_deadline(void **state)
+{
+    struct health h = {.deadline = 5000};
+
+    (void)state;
+    synchronise(&h);
+    assert_true(health_due(&h, 1) == 0);
+    elect(&h, VIEW_LEADER, 7);
+    tell(&h, ROLE_PLACER, true, "", "term", 7, NULL, 0);
+    health_died(&h, ROLE_ELECTOR, 1000);
+    assert_true(health_ready(&h, 4999, NULL));
+    assert_true(health_due(&h, 4999) == 5000);
+    not_ready_for(&h, 5000, "not renewed");
+    assert_true(health_due(&h, 5000) == 0);
+    health_died(&h, ROLE_INFORMER, 1000);
+    assert_true(health_due(&h, 4999) == 5000);
+}
+
+static void
+test_7_a_standby_stays_one_until_the_next_elector_knows(void **state)
+{
+    struct health h = {0};
+
+    (void)state;
+    synchronise(&h);
+    elect(&h, VIEW_STANDBY, 0);
+    for (int i = 0; i < 3; i++) {
+        health_died(&h, ROLE_ELECTOR, 1000);
+        assert_true(health_ready(&h, 1000, NULL));
+        elect(&h, VIEW_STOPPED, 0);
+        assert_true(health_ready(&h, 1000, NULL));
+        elect(&h, VIEW_WAITING, 0);
+        assert_true(health_ready(&h, 1000 + HEALTH_GRACE, NULL));
+    }
+    elect(&h, VIEW_STANDBY, 0);
+    /* Now it is the word of the present one that counts. */
+    elect(&h, VIEW_WAITING, 0);
+    not_ready_for(&h, 1000, "elector");
+}
+
+static void
+test_7_who_did_not_stand_by_does_not_by_a_restart(void **state)
+{
+    static const enum view views[] = {VIEW_STOPPED, VIEW_WAITING, VIEW_LEADER};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(views); i++) {
+        struct health h = {0};
+
+        synchronise(&h);
+        elect(&h, views[i], 0);
+        health_died(&h, ROLE_ELECTOR, 1000);
+        elect(&h, VIEW_WAITING, 0);
+        not_ready_for(&h, 1000, "elector");
+    }
+}
+
+static void
 test_stopping_is_not_ready(void **state)
 {
     struct health h = {.stopping = true};
@@ -207,11 +289,17 @@ main(void)
         cmocka_unit_test(test_2_5_not_ready_while_nobody_is_elected),
         cmocka_unit_test(test_2_5_standby_is_ready),
         cmocka_unit_test(test_L04_leader_is_ready_once_it_planned_in_its_term),
+        cmocka_unit_test(test_7_a_plan_that_is_said_again_changes_nothing),
         cmocka_unit_test(
             test_death_of_informer_keeps_readiness_for_ten_seconds),
         cmocka_unit_test(test_repeated_deaths_do_not_renew_the_grace),
         cmocka_unit_test(test_the_end_of_a_grace_is_told_in_advance),
         cmocka_unit_test(test_death_of_elector_and_projector_changes_nothing),
+        cmocka_unit_test(
+            test_2_5_a_term_that_was_not_renewed_is_over_at_its_deadline),
+        cmocka_unit_test(
+            test_7_a_standby_stays_one_until_the_next_elector_knows),
+        cmocka_unit_test(test_7_who_did_not_stand_by_does_not_by_a_restart),
         cmocka_unit_test(test_stopping_is_not_ready),
         cmocka_unit_test(test_report_of_wrong_shape_is_refused),
     };

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster that changes hands: what stands is not written again, whoever wrote
+it, and a rolling upgrade loses and doubles nothing."""
+
+import time
+import unittest
+
+import original
+import replicas
+from harness import wait_for
+from replicas import A, B, Load, Probe, ReplicaTest, Witness, gaps, mutations, overlaps
+
+
+class Standing(ReplicaTest):
+    """Nothing but the Lease is written."""
+
+    QUIET = 3  # seconds in which whatever would be written, is written
+
+    def converge(self, nodes=60):
+        replicas.declare(self.cluster, 200)
+        replicas.create_nodes(self.cluster, nodes)
+        leader = self.replica(A)
+        wait_for("convergence", 60, lambda: len(self.cluster.projected()) == nodes
+                 and self.cluster.converged("large"))
+        time.sleep(self.QUIET)
+        self.stands = original.snapshot(self.cluster)
+        return leader
+
+    def check_silent(self, mark, *users):
+        time.sleep(self.QUIET)
+        asked = mutations(self.cluster, users or (A, B), mark)
+        self.assertEqual([w for w in asked if w.begin >= self.began], [])
+        self.assertEqual(original.snapshot(self.cluster), self.stands)
+
+    def test_1_taken_over_after_a_release_by_one_that_starts_then(self):
+        leader = self.converge()
+        self.assertEqual(leader.stop(), 0)
+        self.began, mark = time.time(), self.cluster.mark()
+        follower = self.replica(B)
+        follower.wait_ready()
+        follower.wait_leading()
+        self.check_silent(mark)
+
+    def test_1_taken_over_after_a_death_by_one_that_stood_by(self):
+        leader = self.converge()
+        standby = self.replica(B)
+        standby.wait_reason(leader.identity(), status=200)
+        self.began, mark = leader.kill_tree(), self.cluster.mark()
+        standby.wait_leading()
+        standby.wait_ready()
+        self.check_silent(mark)
+
+    def test_1_taken_over_from_the_original(self):
+        original.check(self)
+        original.Original(self.cluster)
+        self.stands = original.snapshot(self.cluster)
+        self.began, mark = time.time(), self.cluster.mark()
+        replica = self.replica(A)
+        replica.wait_ready()
+        replica.wait_leading()
+        self.check_silent(mark, A)
+        # It is at work all the same: a Node that goes is noticed.
+        self.cluster.api.delete("/api/v1/nodes/worker-0-0")
+        wait_for("the slot to be given up", 20, lambda: len(
+            self.cluster.projected_slots()[0]) == 3)
+
+
+class Rolling(ReplicaTest):
+    def test_Z07_rolling_upgrade_under_load(self):
+        """Two of the old, one new at a time, as a Deployment does it."""
+        replicas.declare(self.cluster, 2000)
+        witness = Witness(self.cluster)
+        self.addCleanup(witness.close)
+        load = Load(self.cluster, pause=0.01, leaving=0.2)
+        self.addCleanup(load.enough.set)
+        old = list(self.pair())
+        probe = Probe(*old, pause=0.01)
+        self.addCleanup(probe.enough.set)
+        self.wait_writes(A, 50)
+        users = {A, B}
+        for number in range(2):
+            user = f"replica-new-{number}"
+            replicas.admit(self.cluster, user)
+            users.add(user)
+            new = self.replica(user)
+            new.wait_ready()
+            probe.replicas.append(new)
+            gone = old.pop(0)
+            self.assertEqual(gone.stop(), 0)
+            probe.replicas.remove(gone)
+            others, mark = users - {gone.user}, self.cluster.mark()
+            wait_for("writes of another", 20, lambda o=others, m=mark: mutations(
+                self.cluster, o, m))
+        time.sleep(1)
+        self.wait_projected(load)
+        for seen in probe.stop():
+            self.assertIn(200, seen.values())
+        writes = mutations(self.cluster, users, self.mark)
+        self.assertEqual(overlaps(writes), [])
+        print(f"  gaps in writing: {', '.join(f'{gap:.2f} s' for gap in gaps(writes))}")
+        self.assertGreaterEqual(len(gaps(writes)), 1)
+        self.assertLess(max(gaps(writes)), 2)
+        self.assertEqual(witness.wrong, [])
+        self.assertEqual(witness.twice(), [])
+        self.assertEqual(set(witness.changes) & set(load.present), set(load.present))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
