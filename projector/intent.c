@@ -77,7 +77,8 @@ tell(struct intents *t, struct reply *reply, uint32_t id,
     return true;
 }
 
-/* What the order wants stands already, later than its author saw. */
+/* What the order wants stands already: what its author saw was that, or what
+ * was before it. */
 static bool
 stands_already(const struct intent_slot *s, const struct order *order)
 {
@@ -86,7 +87,7 @@ stands_already(const struct intent_slot *s, const struct order *order)
     return stands != NULL && order_same(stands, order) &&
            (str_eq(order->target.uid, stands->target.uid) ||
             str_is(order->target.uid, s->uid)) &&
-           version_cmp(order->target.version, str_of(s->version)) < 0;
+           version_cmp(order->target.version, str_of(s->version)) <= 0;
 }
 
 static bool
@@ -303,6 +304,12 @@ intent_slot_failures(const struct intent_slot *slot)
     return slot->lane->failures;
 }
 
+bool
+intent_slot_kept(const struct intent_slot *slot)
+{
+    return slot->order->kept;
+}
+
 /* The order in flight comes out of it: wanted again, carried out or over. */
 static void
 land(struct intents *t, struct intent_slot *s, const struct answer *a,
@@ -315,6 +322,7 @@ land(struct intents *t, struct intent_slot *s, const struct answer *a,
         s->unsure = true;
     if (again) {
         s->due = now;
+        order->kept |= a->kept;
         lanes_set(&t->lanes, s, order, false);
     } else if (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_DONE) {
         remember_written(t, s, a, order);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PLACER_ASSIGNMENT_H
-#define PLACER_ASSIGNMENT_H
+#ifndef COMMON_ASSIGNMENT_H
+#define COMMON_ASSIGNMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

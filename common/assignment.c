@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "placer/assignment.h"
+#include "common/assignment.h"
 
 #include <inttypes.h>
 
+#include "common/json_read.h"
 #include "common/json_text.h"
-#include "placer/json_read.h"
 
 #define VERSION 1
 

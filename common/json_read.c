@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "placer/json_read.h"
+#include "common/json_read.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "placer/assignment.h"
-#include "placer/json_read.h"
+#include "common/assignment.h"
+#include "common/json_read.h"
 #include "tests/unit/json_value.h"
 #include "tests/unit/seeded.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PLACER_JSON_READ_H
-#define PLACER_JSON_READ_H
+#ifndef COMMON_JSON_READ_H
+#define COMMON_JSON_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
