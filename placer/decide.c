@@ -369,7 +369,10 @@ is_clean_seen(struct placer *p, const struct object_rack *rack,
                             .n = n,
                             .clique = binding->clique,
                             .annotation = binding->annotation,
-                            .keep = cleanup == CLEANUP_LABELS,
+                            /* Once the labels went our annotation stays. */
+                            .keep = cleanup == CLEANUP_LABELS ||
+                                    (cleanup == CLEANUP_BLOCKED &&
+                                     (n->o.ours & KEY_ANNOTATION) != 0),
                         });
     else if (cleanup == CLEANUP_BLOCKED &&
              project_compare(&n->o, binding, &keys) != PROJECT_STANDS)
