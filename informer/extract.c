@@ -6,6 +6,7 @@
 #include "common/api.h"
 #include "common/kube/json.h"
 #include "common/kube/meta.h"
+#include "common/kube/owned.h"
 #include "common/mem.h"
 #include "informer/convert.h"
 #include "informer/digest.h"
@@ -170,47 +171,13 @@ read_slots(struct reader *outer, struct object_rack *rack)
     rack->slot_count = count;
 }
 
-/* Whether an entry of managedFields tells who owns the spec of a rack. */
-static bool
-owns_spec(struct reader *entry)
-{
-    const json_t *fields;
-
-    if (reader_text(entry, "subresource").n > 0 ||
-        !str_is(reader_text(entry, "apiVersion"), API_GROUP_VERSION) ||
-        !str_is(reader_text(entry, "fieldsType"), "FieldsV1"))
-        return false;
-    fields = reader_object(entry, "fieldsV1");
-    return json_object_get(fields, "f:spec") != NULL;
-}
-
-static bool
-is_ours(struct reader *entry)
-{
-    struct str operation = reader_text(entry, "operation");
-
-    return str_is(reader_text(entry, "manager"), FIELD_MANAGER) &&
-           (str_is(operation, "Apply") || str_is(operation, "Update"));
-}
-
 static void
-read_managed(struct reader *outer, struct object_rack *rack)
+read_managed(struct reader *r, struct object_rack *rack)
 {
-    const json_t *list = reader_list(outer, "metadata.managedFields");
-    size_t ours = 0;
-    size_t owners = 0;
+    const json_t *list = reader_list(r, "metadata.managedFields");
 
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        struct reader r = reader_open(outer, json_array_get(list, i));
-
-        if (owns_spec(&r)) {
-            owners++;
-            ours += is_ours(&r);
-        }
-        reader_close(outer, &r);
-    }
     rack->managed = json_array_size(list) > 0;
-    rack->spec_ours = owners > 0 && ours == owners;
+    rack->spec_ours = owned_spec(list);
 }
 
 static struct object_ref

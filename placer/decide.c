@@ -148,29 +148,27 @@ is_told_anew(struct placer *p, const char *node, char *text)
     return true;
 }
 
-/* Once for each change of it. */
+/* Each key that is in the way, and whose it is; once for each change of it. */
 static void
 tell_conflict(struct placer *p, const struct world_node *n,
-              const struct object_rack *rack, int keys)
+              const struct object_rack *rack, const char *what, int keys)
 {
-    struct buf list = {0};
-    char *text;
+    struct buf names = {0};
+    struct buf owners = {0};
+    char *fields, *managers;
 
-    if (keys & KEY_ASSIGNED)
-        buf_addz(&list, " " LABEL_ASSIGNED);
-    if (keys & KEY_CLIQUE)
-        buf_addz(&list, " " LABEL_CLIQUE);
-    if (keys & KEY_ANNOTATION)
-        buf_addz(&list, " " ANNOTATION_ASSIGNMENT);
-    text = buf_take(&list);
+    projected_keys_names(&names, keys);
+    projected_keys_rivals(&owners, keys, n->o.rivals);
+    fields = buf_take(&names);
+    managers = buf_take(&owners);
     if (is_told_anew(p, n->o.meta.name.s,
-                     mem_printf("%s %s %s %s", n->o.meta.uid.s,
-                                rack->meta.uid.s, text, n->o.rivals.s)))
-        log_warn("metadata conflict blocks projection",
-                 F_STR("node", n->o.meta.name.s),
-                 F_STR("rack", rack->meta.name.s), F_STR("fields", text + 1),
-                 F_STR("managers", n->o.rivals.s));
-    free(text);
+                     mem_printf("%s %s %s %s %s", n->o.meta.uid.s,
+                                rack->meta.uid.s, what, fields, managers)))
+        log_warn(what, F_STR("node", n->o.meta.name.s),
+                 F_STR("rack", rack->meta.name.s), F_STR("fields", fields),
+                 F_STR("managers", managers));
+    free(fields);
+    free(managers);
 }
 
 /* May something that was asked of a Node still change it, or has, unseen? */
@@ -183,6 +181,120 @@ is_stirring(const struct placer *p, const struct world_node *n)
            version_cmp(n->o.meta.version, str_of(w.version)) < 0;
 }
 
+/* While the same is under way a newer version of the Node is no news: it may be
+ * the echo of it. */
+static void
+want_node(struct placer *p, const struct intent_node *i)
+{
+    struct intent_node plain = *i;
+    struct buf body = {0};
+    struct buf essence = {0};
+
+    if (plain.target.version.n > 0)
+        plain.target.version = STR("any");
+    intent_node_pack(&body, i);
+    intent_node_pack(&essence, &plain);
+    if (!wish_want_essence(&p->wishes, ACTION_NODE, i->target.name,
+                           i->target.version, MSG_NODE_APPLY, buf_str(&body),
+                           buf_str(&essence)))
+        p->starved = true;
+    buf_fini(&body);
+    buf_fini(&essence);
+}
+
+static void
+want_apply(struct placer *p, const struct world_node *n,
+           const struct projection *wanted)
+{
+    want_node(p, &(struct intent_node){
+                     .target = target_of(&n->o.meta),
+                     .clique = str_of(wanted->clique),
+                     .annotation = wanted->annotation,
+                 });
+}
+
+/* A release of what the annotation given names. n is the Node, or NULL if the
+ * feed does not show it: the projector looks at it then. */
+struct releasing {
+    struct object_ref node;
+    const struct world_node *n;
+    const char *clique;
+    struct str annotation;
+    bool keep, stray;
+};
+
+static void
+want_release(struct placer *p, const struct releasing *r)
+{
+    struct intent_node i = {
+        .target = {r->node.name, r->node.uid, STR("")},
+        .clique = str_of(r->clique),
+        .annotation = r->annotation,
+        .release = true,
+        .keep = r->keep,
+        .stray = r->stray,
+    };
+
+    if (r->n != NULL)
+        i.target.version = r->n->o.meta.version;
+    if (r->keep) /* it stays as it is */
+        i.annotation = r->n->o.annotation;
+    want_node(p, &i);
+}
+
+/* Its annotation is ours alone and names a rack that the feed does not show: a
+ * left-over, unless the projector finds that rack (4.1 step 6). */
+static bool
+is_stray(const struct placer *p, const struct world_node *n)
+{
+    const struct world_rack *r;
+    struct arena arena = {0};
+    struct object_ref rack;
+    bool stray = false;
+
+    if (project_named_rack(&n->o, &arena, &rack)) {
+        r = world_rack(&p->world, rack.name.s);
+        stray = r == NULL || !str_eq(r->o.meta.uid, rack.uid);
+    }
+    arena_fini(&arena);
+    return stray;
+}
+
+/* Has it cleaned; false if that was refused, for the rack is there. */
+static bool
+release_stray(struct placer *p, const struct world_node *n, const char *clique)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, n->o.meta.name);
+
+    if (w.state == WISH_REFUSED &&
+        version_cmp(n->o.meta.version, str_of(w.basis)) <= 0)
+        return false;
+    want_release(p, &(struct releasing){
+                        .node = {n->o.meta.name, n->o.meta.uid},
+                        .n = n,
+                        .clique = clique,
+                        .annotation = n->o.annotation,
+                        .stray = true,
+                    });
+    return true;
+}
+
+/* Something is in the way of a projection. */
+static void
+decide_conflict(struct placer *p, const struct object_rack *rack,
+                const struct world_node *n, const struct projection *wanted,
+                int keys)
+{
+    bool stray = keys == KEY_ANNOTATION && is_stray(p, n);
+
+    /* What is on its way cannot be called back: its end is awaited. */
+    if (is_stirring(p, n) || (stray && release_stray(p, n, wanted->clique)))
+        return;
+    tell_conflict(p, n, rack, "metadata conflict blocks projection", keys);
+    if (!stray)
+        wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
+}
+
 /* A durable binding that stays: its projection stands, or is applied. */
 static void
 decide_projection(struct placer *p, const struct object_rack *rack,
@@ -191,68 +303,83 @@ decide_projection(struct placer *p, const struct object_rack *rack,
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
     struct arena arena = {0};
     struct projection wanted;
-    struct buf body = {0};
     int keys;
 
     if (n == NULL)
         return;
-    wanted = project_wanted(rack, slot, &arena);
+    wanted = placer_projection(p, rack, slot, &arena);
     switch (project_compare(&n->o, &wanted, &keys)) {
     case PROJECT_STANDS:
         decide_forget(p, n->o.meta.name.s);
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
         break;
     case PROJECT_CONFLICT:
-        /* What is on its way cannot be called back: its end is awaited. */
-        if (is_stirring(p, n))
-            break;
-        tell_conflict(p, n, rack, keys);
-        wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
+        decide_conflict(p, rack, n, &wanted, keys);
         break;
     case PROJECT_MISSING:
         decide_forget(p, n->o.meta.name.s);
-        intent_node_pack(&body, &(struct intent_node){
-                                    .target = target_of(&n->o.meta),
-                                    .clique = str_of(wanted.clique),
-                                    .annotation = wanted.annotation,
-                                });
-        want(p, ACTION_NODE,
-             &(struct target){.name = n->o.meta.name,
-                              .version = n->o.meta.version},
-             MSG_NODE_APPLY, &body);
+        want_apply(p, n, &wanted);
         break;
     }
     arena_fini(&arena);
 }
 
-/* Wants the binding's projection off its Node, which n is, or NULL if the feed
- * does not show it: the projector finds it. */
-static void
-want_release(struct placer *p, const struct object_slot *slot,
-             const struct world_node *n)
-{
-    struct intent_node i = {
-        .target = {slot->node.name, slot->node.uid, STR("")},
-        .release = true,
-    };
-    struct buf body = {0};
-
-    if (n != NULL)
-        i.target.version = n->o.meta.version;
-    intent_node_pack(&body, &i);
-    want(p, ACTION_NODE, &i.target, MSG_NODE_APPLY, &body);
-}
-
 /* A Node that the feed does not show is clean when the projector has said so.
  * Instances of one name take turns. */
-static void
-want_release_unseen(struct placer *p, const struct object_slot *slot)
+static bool
+clean_unseen(struct placer *p, const struct object_slot *slot,
+             const struct projection *binding)
 {
     struct wish w = wish_look(&p->wishes, ACTION_NODE, slot->node.name);
 
-    if (map_get(&p->cleaned, slot->node.uid.s) == NULL &&
-        (w.state != WISH_OPEN || w.basis[0] != '\0'))
-        want_release(p, slot, NULL);
+    if (map_get(&p->cleaned, slot->node.uid.s) != NULL)
+        return true;
+    if (w.state != WISH_OPEN || w.basis[0] != '\0')
+        want_release(p, &(struct releasing){
+                            .node = slot->node,
+                            .clique = binding->clique,
+                            .annotation = binding->annotation,
+                        });
+    return false;
+}
+
+/* Labels that others kept when the binding was released are waited for. */
+static bool
+is_kept(const struct placer *p, const struct world_node *n,
+        const struct projection *binding)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, n->o.meta.name);
+
+    return w.state == WISH_REFUSED && w.outcome == OUTCOME_KEPT &&
+           project_labels(&n->o, binding) != 0;
+}
+
+/* The same for a Node that the feed shows. */
+static bool
+clean_seen(struct placer *p, const struct object_rack *rack,
+           const struct world_node *n, const struct projection *binding)
+{
+    enum cleanup cleanup = project_cleanup(&n->o, rack, binding);
+    bool stirs = is_stirring(p, n);
+    int keys;
+
+    if (stirs || cleanup == CLEANUP_ALL || cleanup == CLEANUP_LABELS)
+        want_release(p, &(struct releasing){
+                            .node = {n->o.meta.name, n->o.meta.uid},
+                            .n = n,
+                            .clique = binding->clique,
+                            .annotation = binding->annotation,
+                            /* Once the labels went our annotation stays. */
+                            .keep = cleanup == CLEANUP_LABELS ||
+                                    (cleanup == CLEANUP_BLOCKED &&
+                                     (n->o.ours & KEY_ANNOTATION) != 0),
+                        });
+    else if (cleanup == CLEANUP_BLOCKED &&
+             project_compare(&n->o, binding, &keys) != PROJECT_STANDS)
+        tell_conflict(p, n, rack, "metadata conflict blocks cleanup", keys);
+    else if (cleanup == CLEANUP_NONE && !is_kept(p, n, binding))
+        wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
+    return cleanup == CLEANUP_NONE && !stirs && !is_kept(p, n, binding);
 }
 
 /* Another instance has the name; unless that one is bound, a wish is about the
@@ -266,12 +393,16 @@ drop_replaced(struct placer *p, const struct world_node *n)
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
 }
 
-/* Is something of that rack's slot on the Node, which it binds? */
-static bool
-carries(const struct world_node *n, const struct object_rack *rack)
+/* A binding is named without its profile, which may change meanwhile. */
+static struct projection
+binding_of(const struct placer *p, const struct object_rack *rack,
+           const struct object_slot *slot, struct arena *arena)
 {
-    return project_carries(&n->o, rack) ||
-           (n->o.annotation.n == 0 && n->o.ours != 0);
+    struct object_rack bare = *rack;
+
+    bare.profile = (struct object_ref){STR(""), STR("")};
+    bare.revision = STR("");
+    return placer_projection(p, &bare, slot, arena);
 }
 
 /* A binding that is given up: true once nothing of it is on its Node, nor will
@@ -281,11 +412,19 @@ is_clean(const struct placer *p, const struct object_rack *rack,
          const struct object_slot *slot)
 {
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
+    struct arena arena = {0};
+    struct projection binding;
+    bool is;
 
     if (world_node(&p->world, slot->node.name.s) == NULL)
         return map_get(&p->cleaned, slot->node.uid.s) != NULL;
-    /* Another instance may have the name: then ours is gone. */
-    return n == NULL || (!carries(n, rack) && !is_stirring(p, n));
+    if (n == NULL)
+        return true; /* another instance has the name: ours is gone */
+    binding = binding_of(p, rack, slot, &arena);
+    is = project_cleanup(&n->o, rack, &binding) == CLEANUP_NONE &&
+         !is_stirring(p, n) && !is_kept(p, n, &binding);
+    arena_fini(&arena);
+    return is;
 }
 
 /* The same; and sees to it that it becomes so. */
@@ -295,17 +434,19 @@ clean(struct placer *p, const struct object_rack *rack,
 {
     const struct world_node *named = world_node(&p->world, slot->node.name.s);
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
+    struct arena arena = {0};
+    struct projection binding;
+    bool is;
 
-    if (named == NULL)
-        want_release_unseen(p, slot);
-    else if (n == NULL)
+    if (named != NULL && n == NULL) {
         drop_replaced(p, named);
-    /* Where we own nothing, only others can take it off (4.4 step 7). */
-    else if (is_stirring(p, n) || (carries(n, rack) && n->o.ours != 0))
-        want_release(p, slot, n);
-    else
-        wish_drop(&p->wishes, ACTION_NODE, slot->node.name);
-    return is_clean(p, rack, slot);
+        return true; /* another instance has the name: ours is gone */
+    }
+    binding = binding_of(p, rack, slot, &arena);
+    is = n == NULL ? clean_unseen(p, slot, &binding)
+                   : clean_seen(p, rack, n, &binding);
+    arena_fini(&arena);
+    return is;
 }
 
 /* ---- racks ------------------------------------------------------------- */
@@ -483,17 +624,22 @@ write_rack(struct placer *p, const struct plan_rack *rack,
     struct arena arena = {0};
     struct rack_facts facts;
     struct buf spec = {0};
+    struct err err;
     bool moved;
 
     if (have != NULL) {
         i.target = target_of(&have->o.meta);
+        i.generation = have->o.meta.generation;
         now = (struct rack_metadata){have->o.meta.labels, have->o.annotations,
                                      have->o.finalizers, have->o.owners};
     }
     moved = rack_metadata(&wanted, &now, &in, &arena);
     if (have != NULL && !moved && rack_stands(have, rack, s)) {
         wish_drop(&p->wishes, ACTION_RACK, i.target.name);
-    } else if (rack_render(&facts, &spec, &in, &bindings, NULL) == 0) {
+    } else if (rack_render(&facts, &spec, &in, &bindings, &err) != 0) {
+        log_error("reconciliation failed", F_STR("error", err.text),
+                  F_STR("key", rack->name));
+    } else {
         i.labels = wanted.labels;
         i.annotations = wanted.annotations;
         i.finalizers = wanted.finalizers;
@@ -949,6 +1095,31 @@ look_at_touched(struct placer *p)
             placer_looked(p, name);
 }
 
+/* Nodes whose rack is gone, finalizer or not. One that is bound anew is its
+ * rack's to clean.  Which clique it had nobody can say any more. */
+static void
+clean_strays(struct placer *p)
+{
+    struct map strays = p->strays;
+    size_t pos = 0;
+    char *name;
+
+    p->strays = (struct map){0};
+    while ((name = map_next(&strays, &pos)) != NULL) {
+        const struct world_node *n = world_node(&p->world, name);
+
+        if (n != NULL && alloc_named(&p->alloc, name) == NULL) {
+            if (!is_stray(p, n))
+                wish_drop(&p->wishes, ACTION_NODE, str_of(name));
+            else if (is_stirring(p, n) ||
+                     release_stray(p, n, p->no_clique ? "" : "unknown"))
+                placer_stray(p, str_of(name));
+        }
+        free(name);
+    }
+    map_fini(&strays);
+}
+
 void
 decide(struct placer *p)
 {
@@ -957,4 +1128,5 @@ decide(struct placer *p)
     for (size_t i = 0; i < p->alloc.group_count; i++)
         assign(p, &p->alloc.groups[i]);
     look_at_touched(p);
+    clean_strays(p);
 }

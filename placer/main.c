@@ -71,6 +71,8 @@ configure(void *state, struct worker *w, struct err *err)
 
     (void)err;
     s->worker = w;
+    s->placer.no_clique =
+        strcmp(worker_option(w, "project-clique-label"), "false") == 0;
     return 0;
 }
 

@@ -61,6 +61,17 @@ placer_hold(struct placer *p, const char *rack)
     add_name(&p->held, rack);
 }
 
+struct projection
+placer_projection(const struct placer *p, const struct object_rack *rack,
+                  const struct object_slot *slot, struct arena *arena)
+{
+    struct projection wanted = project_wanted(rack, slot, arena);
+
+    if (p->no_clique)
+        wanted.clique[0] = '\0';
+    return wanted;
+}
+
 static void
 touched(void *arg, const char *rack)
 {
@@ -119,6 +130,15 @@ placer_init(struct placer *p,
     p->wishes.arg = p;
     p->alloc.touched = touched;
     p->alloc.arg = p;
+}
+
+void
+placer_stray(struct placer *p, struct str node)
+{
+    char *name = mem_dup(node.s, node.n);
+
+    add_name(&p->strays, name);
+    free(name);
 }
 
 /* ---- what is derived from the model ------------------------------------ */
@@ -345,6 +365,7 @@ placer_fini(struct placer *p)
 {
     drop_derived(p);
     pending_fini(p);
+    forget_names(&p->strays);
     forget_names(&p->left);
     forget_names(&p->cleaned);
     decide_fini(p);
@@ -610,6 +631,9 @@ remove_rack(struct placer *p, const char *name)
 
     if (r != NULL)
         leave_nodes(p, &r->o, NULL);
+    for (size_t i = 0; r != NULL && i < r->o.slot_count; i++)
+        if (r->o.slots[i].node.name.n > 0)
+            placer_stray(p, r->o.slots[i].node.name);
     if (!p->rebuild && r != NULL) {
         alloc_rack_take(&p->alloc, name);
         plan_charge(&p->plan, &r->o, false);

@@ -4,6 +4,7 @@
 
 #include "placer/alloc.h"
 #include "placer/plan.h"
+#include "placer/project.h"
 #include "placer/tally.h"
 #include "placer/wish.h"
 #include "placer/world.h"
@@ -32,6 +33,7 @@ struct placer {
     struct map barred;  /* struct plan_bar by group (plan.h) */
     struct map told;    /* by Node: the conflict last warned of */
     struct map left;    /* names of Nodes that a rack binds no more */
+    struct map strays;  /* names of Nodes whose rack went without a cleanup */
     struct map cleaned; /* uids of Nodes outside the feed, found clean */
     uint64_t term;      /* 0: not leading */
     uint64_t planned;   /* the term that the projector's link was opened in */
@@ -44,6 +46,7 @@ struct placer {
     bool recharged;     /* capacity that stands has changed */
     bool starved;       /* wishes were held back: too many were open */
     bool linked;        /* the projector is there and has said its ledger */
+    bool no_clique;     /* label nvidia.com/gpu.clique is somebody else's */
     void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
     void *arg;
 };
@@ -79,6 +82,15 @@ void placer_hold(struct placer *p, const char *rack);
  * placer_looked takes it out.  Racks that were touched meanwhile come last. */
 const char *placer_next(struct placer *p);
 void placer_looked(struct placer *p, const char *rack);
+
+/* What a slot puts on its Node, as project_wanted, by the options. */
+struct projection placer_projection(const struct placer *p,
+                                    const struct object_rack *rack,
+                                    const struct object_slot *slot,
+                                    struct arena *arena);
+
+/* For decide.c: the Node of that name may carry what a lost rack put there. */
+void placer_stray(struct placer *p, struct str node);
 
 /* What may be bound in that rack has changed. */
 void placer_rebind(struct placer *p, const char *rack);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "common/api.h"
+#include "common/assignment.h"
 #include "common/mem.h"
-#include "placer/assignment.h"
 
 struct projection
 project_wanted(const struct object_rack *rack, const struct object_slot *slot,
@@ -17,8 +17,9 @@ project_wanted(const struct object_rack *rack, const struct object_slot *slot,
         .profile = rack->profile,
         .revision = rack->revision,
         .group = rack->group,
-        .rack_index = rack->index,
-        .node_index = slot->index,
+        /* One out of place is never projected; it is cleaned all the same. */
+        .rack_index = rack->index < 0 ? 0 : rack->index,
+        .node_index = slot->index < 0 ? 0 : slot->index,
         .node_uid = slot->node.uid,
     };
     struct projection wanted = {.annotation = STR("")};
@@ -67,14 +68,6 @@ project_carries(const struct object_node *node, const struct object_rack *rack)
 }
 
 static bool
-label_is(const struct object_node *node, struct str key, struct str wanted)
-{
-    const struct str *value = pairs_get(node->meta.labels, key);
-
-    return value != NULL && str_eq(*value, wanted);
-}
-
-static bool
 label_differs(const struct object_node *node, struct str key, struct str wanted)
 {
     const struct str *value = pairs_get(node->meta.labels, key);
@@ -82,26 +75,79 @@ label_differs(const struct object_node *node, struct str key, struct str wanted)
     return value != NULL && !str_eq(*value, wanted);
 }
 
+/* The keys that a projection is about. */
+static int
+keys_of(const struct projection *p)
+{
+    return p->clique[0] == '\0' ? KEY_ALL & ~KEY_CLIQUE : KEY_ALL;
+}
+
+/* The labels on a Node that have another value. */
+static int
+wrong_labels(const struct object_node *node, const struct projection *wanted)
+{
+    int wrong = 0;
+
+    if (label_differs(node, STR(LABEL_ASSIGNED), STR(LABEL_TRUE)))
+        wrong |= KEY_ASSIGNED;
+    if (label_differs(node, STR(LABEL_CLIQUE), str_of(wanted->clique)))
+        wrong |= KEY_CLIQUE;
+    return wrong & keys_of(wanted);
+}
+
+int
+project_labels(const struct object_node *node, const struct projection *binding)
+{
+    int there = 0;
+
+    if (pairs_get(node->meta.labels, STR(LABEL_ASSIGNED)) != NULL)
+        there |= KEY_ASSIGNED;
+    if (pairs_get(node->meta.labels, STR(LABEL_CLIQUE)) != NULL)
+        there |= KEY_CLIQUE;
+    return there & keys_of(binding);
+}
+
 enum project_state
 project_compare(const struct object_node *node, const struct projection *wanted,
                 int *keys)
 {
-    struct str clique = str_of(wanted->clique);
-    int conflict = (int)node->foreign & KEY_ALL;
+    int all = keys_of(wanted);
+    int conflict = ((int)node->foreign & all) | wrong_labels(node, wanted);
 
-    if (label_differs(node, STR(LABEL_ASSIGNED), STR(LABEL_TRUE)))
-        conflict |= KEY_ASSIGNED;
-    if (label_differs(node, STR(LABEL_CLIQUE), clique))
-        conflict |= KEY_CLIQUE;
     if (node->annotation.n > 0 && !names(node, wanted))
         conflict |= KEY_ANNOTATION;
     if (keys != NULL)
         *keys = conflict;
     if (conflict != 0)
         return PROJECT_CONFLICT;
-    if (label_is(node, STR(LABEL_ASSIGNED), STR(LABEL_TRUE)) &&
-        label_is(node, STR(LABEL_CLIQUE), clique) &&
-        str_eq(node->annotation, wanted->annotation) && node->ours == KEY_ALL)
+    if (project_labels(node, wanted) == (all & ~KEY_ANNOTATION) &&
+        str_eq(node->annotation, wanted->annotation) && node->ours == all)
         return PROJECT_STANDS;
     return PROJECT_MISSING;
+}
+
+enum cleanup
+project_cleanup(const struct object_node *node, const struct object_rack *rack,
+                const struct projection *binding)
+{
+    return cleanup_judge(&(struct cleanup_view){
+        .names = project_carries(node, rack),
+        .present = node->annotation.n > 0 ? KEY_ANNOTATION : 0,
+        .wrong = wrong_labels(node, binding),
+        .ours = (int)node->ours,
+    });
+}
+
+bool
+project_named_rack(const struct object_node *node, struct arena *arena,
+                   struct object_ref *rack)
+{
+    struct assignment a;
+
+    if ((node->ours & KEY_ANNOTATION) == 0 ||
+        (node->foreign & KEY_ANNOTATION) != 0 ||
+        assignment_decode(&a, node->annotation, arena, NULL) != 0)
+        return false;
+    *rack = a.rack;
+    return rack->name.n > 0 && rack->uid.n > 0;
 }

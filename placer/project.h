@@ -3,6 +3,7 @@
 #define PLACER_PROJECT_H
 
 #include "common/arena.h"
+#include "common/cleanup.h"
 #include "placer/identity.h"
 #include "placer/world.h"
 
@@ -11,7 +12,8 @@
  * to 4.4).  Pure questions about one rack's slot and one Node.
  */
 struct projection {
-    char clique[IDENTITY_CLIQUE]; /* value of the clique label */
+    char clique[IDENTITY_CLIQUE]; /* value of the clique label; empty: that
+                                     label is not looked at, and released */
     struct str annotation;        /* value of the assignment annotation */
 };
 
@@ -30,6 +32,20 @@ enum project_state {
  * (KEY_...) that conflict. */
 enum project_state project_compare(const struct object_node *node,
                                    const struct projection *wanted, int *keys);
+
+/* What a Node needs so that nothing of the rack's binding is left on it. */
+enum cleanup project_cleanup(const struct object_node *node,
+                             const struct object_rack *rack,
+                             const struct projection *binding);
+
+/* Labels of the projection that are on the Node, whatever they say. */
+int project_labels(const struct object_node *node,
+                   const struct projection *binding);
+
+/* The rack that the Node's annotation names; false if there is no annotation,
+ * or not ours alone, or it names none. Texts are in the arena. */
+bool project_named_rack(const struct object_node *node, struct arena *arena,
+                        struct object_ref *rack);
 
 /* Does the Node's annotation name this rack and this Node?  Whatever the slot:
  * a rack whose coordinate somebody edited is cleaned of what it put there

@@ -109,7 +109,7 @@ count_slot(const struct placer *p, struct tally_rack *n,
         n->gone++;
         return;
     }
-    wanted = project_wanted(rack, slot, &arena);
+    wanted = placer_projection(p, rack, slot, &arena);
     state = project_compare(&node->o, &wanted, NULL);
     n->projected += state == PROJECT_STANDS;
     n->blocked += state == PROJECT_CONFLICT;

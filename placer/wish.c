@@ -20,7 +20,7 @@ struct entry {
     enum outcome outcome;
     uint16_t type;
     char *basis, *version, *reason;
-    struct print print;
+    struct print print, essence;
 };
 
 static char *
@@ -56,12 +56,19 @@ replace(char **at, struct str text)
     *at = mem_dup(text.s, text.n);
 }
 
-static struct print
-print_of(struct wishes *w, struct str body)
+/* Before the first print. */
+static void
+seed(struct wishes *w)
 {
-    if (w->next_id == 0)
-        for (size_t i = 0; i < nitems(w->seeds); i++)
-            w->seeds[i] = sip_seed();
+    if (w->next_id != 0)
+        return;
+    for (size_t i = 0; i < nitems(w->seeds); i++)
+        w->seeds[i] = sip_seed();
+}
+
+static struct print
+print_of(const struct wishes *w, struct str body)
+{
     return (struct print){{sip_hash(&w->seeds[0], body.s, body.n),
                            sip_hash(&w->seeds[1], body.s, body.n)}};
 }
@@ -72,14 +79,17 @@ print_of(struct wishes *w, struct str body)
  * deletion leaves no version, and an object outside the feed has no basis to
  * compare. */
 static bool
-is_news(const struct entry *e, struct str basis, const struct print *print)
+is_news(const struct entry *e, struct str basis, const struct print *print,
+        const struct print *essence)
 {
     bool same = memcmp(&e->print, print, sizeof(*print)) == 0;
     int order;
 
     if (e->state == WISH_LOST)
         return true;
-    if (e->state == WISH_OPEN || basis.n == 0 || e->version[0] == '\0')
+    if (e->state == WISH_OPEN)
+        return memcmp(&e->essence, essence, sizeof(*essence)) != 0;
+    if (basis.n == 0 || e->version[0] == '\0')
         return !same;
     order = version_cmp(basis, str_of(e->version));
     return order > 0 || (order == 0 && !same);
@@ -137,10 +147,21 @@ bool
 wish_want(struct wishes *w, enum action action, struct str name,
           struct str basis, uint16_t type, struct str body)
 {
-    struct entry *e = find(w, action, name);
-    struct print print = print_of(w, body);
+    return wish_want_essence(w, action, name, basis, type, body, body);
+}
 
-    if (e != NULL && !is_news(e, basis, &print))
+bool
+wish_want_essence(struct wishes *w, enum action action, struct str name,
+                  struct str basis, uint16_t type, struct str body,
+                  struct str of)
+{
+    struct entry *e = find(w, action, name);
+    struct print print, essence;
+
+    seed(w);
+    print = print_of(w, body);
+    essence = print_of(w, of);
+    if (e != NULL && !is_news(e, basis, &print, &essence))
         return true;
     if ((e == NULL || e->state != WISH_OPEN) && is_full(w, body.n))
         return false;
@@ -151,6 +172,7 @@ wish_want(struct wishes *w, enum action action, struct str name,
     e->id = ++w->next_id;
     e->type = type;
     e->print = print;
+    e->essence = essence;
     replace(&e->basis, basis);
     w->send(w->arg, type, e->id, body);
     return true;

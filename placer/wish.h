@@ -61,6 +61,15 @@ struct wish {
 bool wish_want(struct wishes *w, enum action action, struct str name,
                struct str basis, uint16_t type, struct str body);
 
+/*
+ * The same, where a body holds more than what is wanted, the version of its
+ * object say: while a wish of the same essence is open it is not said again,
+ * since its result will bring up what remains to be done.
+ */
+bool wish_want_essence(struct wishes *w, enum action action, struct str name,
+                       struct str basis, uint16_t type, struct str body,
+                       struct str essence);
+
 /* Wants nothing (any more); a standing wish is withdrawn. */
 void wish_drop(struct wishes *w, enum action action, struct str name);
 

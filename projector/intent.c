@@ -304,6 +304,12 @@ intent_slot_failures(const struct intent_slot *slot)
     return slot->lane->failures;
 }
 
+bool
+intent_slot_kept(const struct intent_slot *slot)
+{
+    return slot->order->kept;
+}
+
 /* The order in flight comes out of it: wanted again, carried out or over. */
 static void
 land(struct intents *t, struct intent_slot *s, const struct answer *a,
@@ -316,6 +322,7 @@ land(struct intents *t, struct intent_slot *s, const struct answer *a,
         s->unsure = true;
     if (again) {
         s->due = now;
+        order->kept |= a->kept;
         lanes_set(&t->lanes, s, order, false);
     } else if (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_DONE) {
         remember_written(t, s, a, order);

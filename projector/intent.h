@@ -81,6 +81,8 @@ struct intent_slot *intents_next(struct intents *t, int64_t now);
 /* Of a slot in flight. */
 const struct order *intent_slot_order(const struct intent_slot *slot);
 unsigned intent_slot_failures(const struct intent_slot *slot);
+/* Its last attempt ended so (struct answer). */
+bool intent_slot_kept(const struct intent_slot *slot);
 
 /* How sending ended. */
 enum verdict {
@@ -97,6 +99,9 @@ struct answer {
     int64_t retry_after;     /* of VERDICT_FAILED: at least so long */
     bool server;             /* of VERDICT_FAILED: the server is in trouble,
                                 whatever the object */
+    bool lost;               /* of VERDICT_FAILED: no answer came at all */
+    bool kept;               /* of VERDICT_FAILED: others keep what was to go;
+                                the next attempt is told */
 };
 
 /* The slot in flight is answered; it must not be used any more. True: reply

@@ -14,6 +14,7 @@
 struct order {
     uint16_t type; /* MSG_RACK_WRITE, ... */
     uint32_t id;   /* of its frame */
+    bool kept;     /* its last attempt's answer said so (intent.h) */
     enum action action;
     struct target target;
     /* The body of its message, but uid and version of the target left empty:

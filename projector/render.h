@@ -34,7 +34,8 @@ bool render_keeps(struct str spec);
 void render_delete(struct buf *out, const struct target *target);
 
 /* What server-side apply gets for a Node: name, uid and our three keys; for a
- * release name and uid only. An empty clique is left out. */
+ * release name and uid only, or with the annotation that is kept. An empty
+ * clique is left out. */
 void render_node(struct buf *out, const struct intent_node *i);
 
 /*
@@ -44,6 +45,14 @@ void render_node(struct buf *out, const struct intent_node *i);
  */
 int render_finalizer(struct buf *out, const json_t *live,
                      const struct intent_finalizer *i, struct err *err);
+
+/*
+ * The live rack with the spec, labels, annotation and finalizer that the intent
+ * wants; what others put there stays, owner references too (whose it is must
+ * have been looked at).  Returns as render_finalizer does.
+ */
+int render_rack_anew(struct buf *out, const json_t *live,
+                     const struct intent_rack *i, struct err *err);
 
 /* The live rack with its slots cleared and our finalizer off. Returns as
  * render_finalizer does. */

@@ -108,17 +108,37 @@ kind_of(const struct task_facts *facts)
 }
 
 static void
-say_conflict(const struct task_facts *facts, const char *reason)
+say_metadata_conflict(const struct task_facts *facts, const char *reason,
+                      bool known)
+{
+    log_write(
+        known ? LOG_DEBUG : LOG_WARN,
+        facts->intent->node.release ? "metadata conflict blocks cleanup"
+                                    : "metadata conflict blocks projection",
+        (const struct log_field[]){F_STR("node", name_of(facts)),
+                                   F_STR("fields", text_of(&facts->fields)),
+                                   F_STR("managers", text_of(&facts->rivals)),
+                                   F_STR("reason", reason),
+                                   {0}});
+}
+
+static void
+say_conflict(const struct task_facts *facts, const char *reason, bool known)
 {
     if (facts->type == MSG_NODE_APPLY)
-        log_warn("metadata conflict blocks projection",
-                 F_STR("node", name_of(facts)),
-                 F_STR("fields", text_of(&facts->fields)),
-                 F_STR("managers", text_of(&facts->rivals)),
-                 F_STR("reason", reason));
+        say_metadata_conflict(facts, reason, known);
     else
         log_warn("ownership conflict", F_STR(kind_of(facts), name_of(facts)),
                  F_STR("reason", reason));
+}
+
+static void
+say_waiting(const struct task_facts *facts, const char *reason, bool known)
+{
+    log_write(
+        known ? LOG_DEBUG : LOG_WARN, "inventory waits for its racks to go",
+        (const struct log_field[]){
+            F_STR("inventory", name_of(facts)), F_STR("reason", reason), {0}});
 }
 
 static void
@@ -141,12 +161,18 @@ say_answer(const struct task_facts *facts, const struct answer *answer,
 
     if (answer->verdict == VERDICT_HELD)
         return;
-    if (answer->verdict == VERDICT_FAILED || answer->outcome == OUTCOME_INVALID)
+    if (facts->waiting)
+        say_waiting(facts, reason, known);
+    else if (facts->fields.n > 0)
+        say_conflict(facts, reason, known);
+    else if (answer->verdict == VERDICT_FAILED ||
+             answer->outcome == OUTCOME_INVALID)
         say_failure(facts, reason, known);
     else if (answer->outcome == OUTCOME_DONE)
         say_done(facts);
-    else if (answer->outcome == OUTCOME_CONFLICT)
-        say_conflict(facts, reason);
+    else if (answer->outcome == OUTCOME_CONFLICT ||
+             answer->outcome == OUTCOME_KEPT)
+        say_conflict(facts, reason, known);
     else
         log_debug("intent is out of date",
                   F_STR(kind_of(facts), name_of(facts)),

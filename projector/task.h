@@ -34,8 +34,8 @@ struct task_request {
     int64_t delay; /* to be sent so long from now */
 };
 
-/* The order is copied. */
-struct task *task_new(const struct order *order);
+/* The order is copied. kept: as the answer to an earlier attempt said. */
+struct task *task_new(const struct order *order, bool kept);
 void task_free(struct task *task);
 
 /* The first move. */
@@ -58,8 +58,9 @@ struct task_facts {
     bool created;      /* the object is new */
     bool unchanged;    /* it stood already, nothing was written */
     bool denied;       /* the API server refuses us the right to do this */
+    bool waiting;      /* for others to go first; no failure of anybody's */
     struct str fields; /* keys in conflict, comma-joined */
-    struct str rivals; /* field managers behind them, comma-joined */
+    struct str rivals; /* whose they are: "KEY by MANAGER,...; KEY by ..." */
 };
 const struct task_facts *task_facts(const struct task *task);
 

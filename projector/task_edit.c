@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/api.h"
-#include "common/clock.h"
 #include "common/kube/json.h"
 #include "common/kube/status.h"
 #include "projector/render.h"
@@ -10,10 +9,8 @@
 /*
  * Read, change, write: of finalizers and of statuses.  What is written is the
  * live object with the change, so that nothing of others is lost; who was there
- * in between makes us read again, at most so often before the object rests.
+ * in between makes us read again, a few times before the object rests.
  */
-#define CONFLICTS 5
-#define CONFLICT_DELAY (10 * CLOCK_MS)
 
 static const struct task_place inventory = {.group = API_GROUP,
                                             .resource = API_INVENTORIES};
@@ -64,20 +61,17 @@ static enum task_move read_live(struct task *t);
 static enum task_move
 written(struct task *t, const struct kube_response *response)
 {
-    struct err err;
-
     if (task_accepted(response))
         return task_done(t, response);
     if (response->status != 409)
         return task_refused(t, response);
-    if (++t->conflicts < CONFLICTS) {
+    if (++t->conflicts < TASK_CONFLICTS) {
         enum task_move move = read_live(t);
 
-        t->request.delay = CONFLICT_DELAY;
+        t->request.delay = TASK_CONFLICT_DELAY;
         return move;
     }
-    kube_describe(response, NULL, &err);
-    return task_fail(t, err.text);
+    return task_retry(t, response);
 }
 
 static enum task_move
@@ -150,6 +144,7 @@ read_live(struct task *t)
     return task_send(t, "GET", read_place(t), was_read);
 }
 
+/* An inventory's finalizer goes when no rack of it is left (task_drain.c). */
 enum task_move
 task_edit(struct task *t)
 {

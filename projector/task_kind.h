@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "common/arena.h"
+#include "common/clock.h"
 #include "common/kube/http.h"
 #include "projector/task.h"
 
@@ -22,6 +23,7 @@ struct task {
     union intent intent;
     task_step *then; /* gets the answer */
     int64_t wall;
+    bool kept;          /* an earlier attempt found keys that others keep */
     unsigned conflicts; /* tries that lost against another writer */
     struct task_request request;
     struct answer answer;
@@ -35,6 +37,14 @@ enum task_move task_retire(struct task *t); /* RACK_DELETE */
 enum task_move task_node_apply(struct task *t);
 enum task_move task_edit(struct task *t); /* finalizers, statuses */
 
+/* A finalizer that is to go: racks must be gone first. */
+enum task_move task_drain(struct task *t);
+
+/* Another writer was there first: so often a task reads and writes again, so
+ * far apart, before its object rests. */
+#define TASK_CONFLICTS 5
+#define TASK_CONFLICT_DELAY (10 * CLOCK_MS)
+
 /* Accept texts: metadata is all that is wanted of most answers. */
 #define TASK_METADATA_JSON                                                     \
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -44,7 +54,8 @@ enum task_move task_edit(struct task *t); /* finalizers, statuses */
 struct task_place {
     const char *group;    /* NULL: the core group */
     const char *resource; /* with "/status" where that is meant */
-    bool collection;      /* not the target itself */
+    const char *name;     /* NULL: the target's */
+    bool collection;      /* not one object */
     bool managed;         /* name our field manager */
     bool unforced;        /* say that it is not to be forced */
 };
@@ -54,12 +65,18 @@ struct task_place {
 enum task_move task_send(struct task *t, const char *method,
                          const struct task_place *place, task_step *then);
 
+/* Adds key=value to the query of t->request. */
+void task_query(struct task *t, const char *key, const char *value);
+
 /* Ends the task; text is the reason, "" if there is nothing to say. */
 enum task_move task_end(struct task *t, enum outcome outcome,
                         struct str version, const char *text);
 
 /* To be tried again. */
 enum task_move task_fail(struct task *t, const char *text);
+
+/* The same after an answer that is a refusal, or none. */
+enum task_move task_retry(struct task *t, const struct kube_response *response);
 
 /* What the answer means where nothing special is known: a failure for what may
  * pass, else an outcome by the HTTP status. */

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/api.h"
+#include "common/assignment.h"
+#include "common/clock.h"
+#include "common/kube/json.h"
 #include "common/kube/meta.h"
 #include "common/kube/status.h"
 #include "common/mem.h"
-#include "projector/ownership.h"
+#include "projector/node_view.h"
 #include "projector/render.h"
 #include "projector/task_kind.h"
 
 /*
- * Server-side apply on a Node.  The uid in the body keeps it off a Node that
- * took the name since; it is never forced.  The answer is looked at: whether
- * every key is ours, and nobody else's too.
+ * Server-side apply on a Node (mokka-control 4.1 and 4.4).  The uid in the body
+ * keeps it off a Node that took the name since; it is never forced.  The answer
+ * is looked at: whether every key is ours, and nobody else's too; or, of a
+ * release, whether nothing is left.
  */
+#define CONFLICTS 5
+#define CONFLICT_DELAY (5 * CLOCK_MS)
+
 static const struct task_place node = {.resource = "nodes"};
+static const struct task_place applied_node = {
+    .resource = "nodes", .managed = true, .unforced = true};
 
 static enum task_move
 gone(struct task *t)
@@ -29,90 +39,119 @@ take(struct task *t, struct buf *text)
     return copy;
 }
 
-/* Ends with a conflict over the keys named, given by facts. */
-static enum task_move
-conflict(struct task *t, struct str version, const char *what)
+/* Notes which keys are in conflict and with whom; returns one line of it. */
+static const char *
+note_conflict(struct task *t, struct buf *fields, struct buf *rivals,
+              const char *what)
 {
     struct err text;
 
-    err_set(&text, "%s %s%s%s", t->facts.fields.s, what,
-            t->facts.rivals.n > 0 ? " by " : "", t->facts.rivals.s);
-    return task_end(t, OUTCOME_CONFLICT, version, text.text);
+    t->facts.fields = take(t, fields);
+    t->facts.rivals = take(t, rivals);
+    err_set(&text, "%s: %s", what,
+            t->facts.rivals.n > 0 ? t->facts.rivals.s : t->facts.fields.s);
+    return arena_str(&t->arena, str_of(text.text)).s;
+}
+
+static const char *
+note_keys(struct task *t, const struct node_view *v, int keys, const char *what)
+{
+    struct buf owners = {0};
+    struct buf fields = {0};
+    struct buf rivals = {0};
+    const char *text;
+
+    owned_keys_rivals(&owners, &v->owned);
+    projected_keys_names(&fields, keys);
+    projected_keys_rivals(&rivals, keys, buf_str(&owners));
+    text = note_conflict(t, &fields, &rivals, what);
+    buf_fini(&owners);
+    return text;
+}
+
+/* Others keep something on a Node.  Where the feed shows it, its next event
+ * tells when to look again; where it does not, we look again ourselves. */
+static enum task_move
+kept(struct task *t, const struct node_view *v, int keys)
+{
+    const char *text = note_keys(t, v, keys, "kept on the Node");
+
+    if (t->intent.target.version.n > 0)
+        return task_end(t, OUTCOME_KEPT, v->meta.resource_version, text);
+    task_fail(t, text);
+    t->answer.kept = true;
+    return TASK_END;
 }
 
 static enum task_move
-conflict_over(struct task *t, const struct ownership *o, int keys,
-              struct str version, const char *what)
+judge_release(struct task *t, const struct node_view *v)
 {
-    struct buf names = {0};
+    int left = node_view_kept(v, &t->intent.node);
 
-    ownership_names(&names, keys);
-    t->facts.fields = take(t, &names);
-    t->facts.rivals = arena_str(&t->arena, buf_str(&o->rivals));
-    return conflict(t, version, what);
+    if (left != 0)
+        return kept(t, v, left);
+    return task_end(t, OUTCOME_DONE, v->meta.resource_version, "");
 }
 
 static enum task_move
-judge_release(struct task *t, const struct ownership *o, struct str version)
+judge_apply(struct task *t, const struct node_view *v)
 {
-    if (o->present != 0)
-        return conflict_over(t, o, o->present, version, "kept on the Node");
+    int wanted = node_view_keys(&t->intent.node);
+    int foreign = v->owned.foreign & wanted;
+    int lost = wanted & ~(v->right & v->owned.ours);
+    struct str version = v->meta.resource_version;
+
+    if (foreign != 0)
+        return task_end(t, OUTCOME_CONFLICT, version,
+                        note_keys(t, v, foreign, "also owned"));
+    if (lost != 0)
+        return task_end(t, OUTCOME_CONFLICT, version,
+                        note_keys(t, v, lost, "changed on the way"));
     return task_end(t, OUTCOME_DONE, version, "");
 }
 
-static enum task_move
-judge_apply(struct task *t, const struct ownership *o, struct str version)
-{
-    const struct intent_node *i = &t->intent.node;
-    int wanted = i->clique.n > 0 ? KEY_ALL : KEY_ALL & ~KEY_CLIQUE;
-    int right = (o->assigned ? KEY_ASSIGNED : 0) |
-                (str_eq(o->clique, i->clique) ? KEY_CLIQUE : 0) |
-                (str_eq(o->annotation, i->annotation) ? KEY_ANNOTATION : 0);
-
-    if ((o->foreign & wanted) != 0)
-        return conflict_over(t, o, o->foreign & wanted, version, "also owned");
-    if ((wanted & ~(right & o->ours)) != 0)
-        return conflict_over(t, o, wanted & ~(right & o->ours), version,
-                             "changed on the way");
-    return task_end(t, OUTCOME_DONE, version, "");
-}
-
-/* -1 and err if the answer is no metadata in protobuf. */
+/* -1 and err if the answer is no Node, in protobuf, of the target's name. */
 static int
-read_answer(struct kube_meta *meta, const struct kube_response *response,
-            struct err *err)
+read_node(struct node_view *v, const struct task *t,
+          const struct kube_response *response, struct err *err)
 {
     if (strncmp(response->content_type, KUBE_PROTOBUF, strlen(KUBE_PROTOBUF)) !=
         0)
         return err_set(err, "%s %s answered in %s", response->method,
                        response->url, response->content_type);
-    return kube_meta_answer(meta, response->body, err);
+    if (node_view_read(v, response->body, &t->intent.node, err) != 0)
+        return -1;
+    if (str_eq(v->meta.name, t->intent.target.name))
+        return 0;
+    node_view_fini(v);
+    return err_set(err, "%s %s answered about another Node, %.*s",
+                   response->method, response->url, (int)v->meta.name.n,
+                   v->meta.name.s);
 }
 
 static bool
-is_target(const struct task *t, const struct kube_meta *meta)
+is_target(const struct task *t, const struct node_view *v)
 {
-    return str_eq(meta->name, t->intent.target.name) &&
-           str_eq(meta->uid, t->intent.target.uid);
+    return str_eq(v->meta.uid, t->intent.target.uid);
 }
 
 static enum task_move
 judge(struct task *t, const struct kube_response *response)
 {
-    struct kube_meta meta = {0};
-    struct ownership o;
+    bool release = t->intent.node.release;
+    struct node_view v;
     struct err err;
     enum task_move move;
 
-    if (read_answer(&meta, response, &err) != 0)
+    if (read_node(&v, t, response, &err) != 0)
         return task_fail(t, err.text);
-    if (!is_target(t, &meta))
-        return gone(t);
-    if (ownership_read(&o, &meta, &err) != 0)
-        return task_fail(t, err.text);
-    move = t->intent.node.release ? judge_release(t, &o, meta.resource_version)
-                                  : judge_apply(t, &o, meta.resource_version);
-    ownership_fini(&o);
+    if (is_target(t, &v))
+        move = release ? judge_release(t, &v) : judge_apply(t, &v);
+    else if (release) /* 4.4 step 8 */
+        move = gone(t);
+    else /* 4.1 step 10 */
+        move = task_fail(t, "the answer is about another instance");
+    node_view_fini(&v);
     return move;
 }
 
@@ -120,16 +159,17 @@ judge(struct task *t, const struct kube_response *response)
 static enum task_move
 looked(struct task *t, const struct kube_response *response)
 {
-    struct kube_meta meta = {0};
+    struct node_view v;
     struct err err;
+    bool there;
 
     if (!task_accepted(response))
         return task_refused(t, response);
-    if (read_answer(&meta, response, &err) != 0)
+    if (read_node(&v, t, response, &err) != 0)
         return task_fail(t, err.text);
-    if (!is_target(t, &meta))
-        return gone(t);
-    return task_fail(t, "other writers were faster");
+    there = is_target(t, &v);
+    node_view_fini(&v);
+    return there ? task_fail(t, "other writers were faster") : gone(t);
 }
 
 /* conflict with "NAME" using v1 */
@@ -140,12 +180,12 @@ manager_in(const char *message)
     const char *close = open == NULL ? NULL : strchr(open + 1, '"');
 
     if (close == NULL)
-        return STR("");
+        return STR("somebody");
     return (struct str){open + 1, (size_t)(close - open - 1)};
 }
 
 /* .metadata.labels.nvidia.com/gpu.clique */
-static struct str
+static const char *
 key_in(const char *field)
 {
     static const char *const prefixes[] = {".metadata.labels.",
@@ -153,37 +193,55 @@ key_in(const char *field)
 
     for (size_t i = 0; i < nitems(prefixes); i++)
         if (strncmp(field, prefixes[i], strlen(prefixes[i])) == 0)
-            return str_of(field + strlen(prefixes[i]));
-    return str_of(field);
+            return field + strlen(prefixes[i]);
+    return field;
 }
 
-static enum task_move
-conflict_told(struct task *t, const struct kube_status *status)
+/* Each cause is one key and one manager. */
+static const char *
+note_causes(struct task *t, const struct kube_status *status)
 {
     struct buf fields = {0};
     struct buf rivals = {0};
 
     for (size_t i = 0; i < status->n_causes; i++) {
         const struct kube_cause *cause = &status->causes[i];
+        struct str manager = manager_in(cause->message);
+        const char *key = key_in(cause->field);
 
         if (strcmp(cause->type, "FieldManagerConflict") != 0)
             continue;
-        ownership_add_name(&fields, key_in(cause->field));
-        if (manager_in(cause->message).n > 0)
-            ownership_add_name(&rivals, manager_in(cause->message));
+        buf_printf(&fields, "%s%s", fields.len > 0 ? "," : "", key);
+        buf_printf(&rivals, "%s%s by %.*s", rivals.len > 0 ? "; " : "", key,
+                   (int)manager.n, manager.s);
     }
-    t->facts.fields = take(t, &fields);
-    t->facts.rivals = take(t, &rivals);
-    return conflict(t, STR(""), "owned");
+    return note_conflict(t, &fields, &rivals, "owned");
 }
 
-/* 409: fields of somebody else, or no such Node, or too much traffic on it. */
+static enum task_move send_apply(struct task *t);
+
+/* Somebody owns what we do not know of yet: the feed is about to tell, or he is
+ * about to let go. */
 static enum task_move
-explain_conflict(struct task *t, const struct kube_status *status)
+conflicted(struct task *t, const struct kube_status *status)
 {
-    if (kube_status_has(status, "FieldManagerConflict"))
-        return conflict_told(t, status);
-    if (task_send(t, "GET", &node, looked) == TASK_END)
+    const char *text = note_causes(t, status);
+
+    if (t->intent.node.release)
+        return task_fail(t, text);
+    if (++t->conflicts == CONFLICTS)
+        return task_end(t, OUTCOME_CONFLICT, STR(""), text);
+    t->facts.fields = t->facts.rivals = STR("");
+    if (send_apply(t) == TASK_END)
+        return TASK_END;
+    t->request.delay = CONFLICT_DELAY << (t->conflicts - 1);
+    return TASK_SEND;
+}
+
+static enum task_move
+send_look(struct task *t, task_step *then)
+{
+    if (task_send(t, "GET", &node, then) == TASK_END)
         return TASK_END;
     t->request.accept = KUBE_META_ACCEPT;
     t->request.live = true;
@@ -199,35 +257,147 @@ blames_uid(const struct kube_status *status)
     return false;
 }
 
+/* 409: fields of somebody else, or no such Node, or too much traffic on it.
+ * 422 with the uid for its cause: another has the name.  Any other refusal may
+ * pass, whatever its code: admission can say no with each (4.1 step 9). */
 static enum task_move
-applied(struct task *t, const struct kube_response *response)
+refused(struct task *t, const struct kube_response *response)
 {
     struct kube_status status;
     enum task_move move;
 
-    if (task_accepted(response))
-        return judge(t, response);
     kube_status_read(&status, response);
-    if (response->status == 409)
-        move = explain_conflict(t, &status);
-    else if (response->status == 422 && blames_uid(&status))
+    if (kube_status_has(&status, "FieldManagerConflict"))
+        move = conflicted(t, &status);
+    else if (response->status == 409)
+        move = send_look(t, looked);
+    else if (kube_not_found(response) ||
+             (response->status == 422 && blames_uid(&status)))
         move = gone(t);
     else
-        move = task_refused(t, response);
+        move = task_retry(t, response);
     kube_status_fini(&status);
     return move;
 }
 
-enum task_move
-task_node_apply(struct task *t)
+static enum task_move
+applied(struct task *t, const struct kube_response *response)
 {
-    static const struct task_place applied_node = {
-        .resource = "nodes", .managed = true, .unforced = true};
+    return task_accepted(response) ? judge(t, response) : refused(t, response);
+}
 
+static enum task_move
+send_apply(struct task *t)
+{
     if (task_send(t, "PATCH", &applied_node, applied) == TASK_END)
         return TASK_END;
     t->request.accept = KUBE_META_ACCEPT;
     t->request.content_type = "application/apply-patch+yaml";
     render_node(&t->request.body, &t->intent.node);
     return TASK_SEND;
+}
+
+/* Nothing is to be done.  Labels that others kept when the annotation went are
+ * not forgotten. */
+static enum task_move
+found_clean(struct task *t, const struct node_view *v)
+{
+    int left = t->kept ? node_view_kept(v, &t->intent.node) : 0;
+
+    if (left != 0)
+        return kept(t, v, left);
+    t->facts.unchanged = true;
+    return task_end(t, OUTCOME_DONE, v->meta.resource_version, "");
+}
+
+static enum task_move
+clean(struct task *t, const struct node_view *v)
+{
+    struct intent_node *i = &t->intent.node;
+
+    switch (node_view_cleanup(v, i)) {
+    case CLEANUP_ALL:
+        i->keep = false;
+        return send_apply(t);
+    case CLEANUP_LABELS:
+        i->keep = true;
+        i->annotation = arena_str(&t->arena, v->annotation);
+        return send_apply(t);
+    case CLEANUP_BLOCKED:
+        return kept(t, v, node_view_kept(v, i));
+    default:
+        return found_clean(t, v);
+    }
+}
+
+/* A Node that the feed does not show (4.4 step 2). */
+static enum task_move
+found(struct task *t, const struct kube_response *response)
+{
+    struct node_view v;
+    struct err err;
+    enum task_move move;
+
+    if (!task_accepted(response))
+        return task_refused(t, response);
+    if (read_node(&v, t, response, &err) != 0)
+        return task_fail(t, err.text);
+    move = is_target(t, &v) ? clean(t, &v) : gone(t);
+    node_view_fini(&v);
+    return move;
+}
+
+static bool
+has_uid(const struct kube_response *response, struct str uid)
+{
+    json_t *object = task_object(response, NULL);
+    bool same = str_is(uid, kube_json_text(object, "metadata.uid"));
+
+    json_decref(object);
+    return same;
+}
+
+/* Whether the rack is there that an annotation names (4.1 step 6). */
+static enum task_move
+rack_looked(struct task *t, const struct kube_response *response)
+{
+    struct assignment a = {0};
+
+    if (!task_accepted(response) && !kube_not_found(response))
+        return task_refused(t, response);
+    assignment_decode(&a, t->intent.node.annotation, &t->arena, NULL);
+    if (task_accepted(response) && has_uid(response, a.rack.uid))
+        return task_end(t, OUTCOME_CONFLICT, STR(""),
+                        "its annotation names a rack that is there");
+    return send_apply(t);
+}
+
+static enum task_move
+send_rack_look(struct task *t)
+{
+    struct task_place rack = {.group = API_GROUP, .resource = API_RACKS};
+    struct assignment a;
+
+    if (assignment_decode(&a, t->intent.node.annotation, &t->arena, NULL) !=
+            0 ||
+        a.rack.name.n == 0)
+        return task_end(t, OUTCOME_INVALID, STR(""),
+                        "the annotation names no rack");
+    rack.name = a.rack.name.s;
+    if (task_send(t, "GET", &rack, rack_looked) == TASK_END)
+        return TASK_END;
+    t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
+    return TASK_SEND;
+}
+
+enum task_move
+task_node_apply(struct task *t)
+{
+    const struct intent_node *i = &t->intent.node;
+
+    if (i->release && i->stray)
+        return send_rack_look(t);
+    if (i->release && i->target.version.n == 0)
+        return send_look(t, found);
+    return send_apply(t);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/api.h"
 #include "common/kube/json.h"
+#include "common/kube/owned.h"
 #include "common/kube/status.h"
 #include "projector/render.h"
 #include "projector/task_kind.h"
@@ -52,32 +53,72 @@ is_ours(const struct object_owner *wanted, const json_t *standing)
            str_is(wanted->uid, kube_json_text(standing, "uid"));
 }
 
+static const char *
+version_of(const json_t *object)
+{
+    return kube_json_text(object, "metadata.resourceVersion");
+}
+
+static enum task_move
+end_with(struct task *t, enum outcome outcome, const json_t *object,
+         const char *text)
+{
+    task_end(t, outcome, str_of(version_of(object)), text);
+    t->answer.uid =
+        arena_str(&t->arena, str_of(kube_json_text(object, "metadata.uid")));
+    return TASK_END;
+}
+
+static enum task_move
+taken(struct task *t, const json_t *object)
+{
+    const json_t *controller = controller_of(object);
+    struct err err;
+
+    if (controller == NULL)
+        err_set(&err, "the name is taken by a rack without a controller");
+    else
+        err_set(&err, "the name is taken by a rack of %s %s (%s)",
+                kube_json_text(controller, "kind"),
+                kube_json_text(controller, "name"),
+                kube_json_text(controller, "uid"));
+    return end_with(t, OUTCOME_CONFLICT, object, err.text);
+}
+
+/* The spec is ours alone, or the server keeps no account of it (mokka-api
+ * 7.3). */
+static bool
+spec_is_ours(const json_t *object)
+{
+    const json_t *list = kube_json_at(object, "metadata.managedFields");
+
+    return json_array_size(list) == 0 || owned_spec(list);
+}
+
+/* What the name has is just what was to be written: an earlier try of ours
+ * whose answer was lost. */
+static bool
+stands(const struct task *t, const json_t *object)
+{
+    struct buf body = {0};
+    bool same = render_rack_anew(&body, object, &t->intent.rack, NULL) == 0 &&
+                kube_json_at(object, "metadata.deletionTimestamp") == NULL;
+
+    buf_fini(&body);
+    return same;
+}
+
 /* The name is taken: by a rack of ours that the author has not seen yet, or by
  * somebody else's. */
 static enum task_move
 judge_standing(struct task *t, const json_t *object)
 {
-    const json_t *controller = controller_of(object);
-    struct str version =
-        str_of(kube_json_text(object, "metadata.resourceVersion"));
-    enum task_move move;
-    struct err err;
-
-    if (is_ours(wanted_controller(t), controller)) {
-        move = task_end(t, OUTCOME_STALE, version, "it exists already");
-    } else {
-        if (controller == NULL)
-            err_set(&err, "the name is taken by a rack without a controller");
-        else
-            err_set(&err, "the name is taken by a rack of %s %s (%s)",
-                    kube_json_text(controller, "kind"),
-                    kube_json_text(controller, "name"),
-                    kube_json_text(controller, "uid"));
-        move = task_end(t, OUTCOME_CONFLICT, version, err.text);
-    }
-    t->answer.uid =
-        arena_str(&t->arena, str_of(kube_json_text(object, "metadata.uid")));
-    return move;
+    if (!is_ours(wanted_controller(t), controller_of(object)))
+        return taken(t, object);
+    if (!spec_is_ours(object) || !stands(t, object))
+        return end_with(t, OUTCOME_STALE, object, "it exists already");
+    t->facts.created = true;
+    return end_with(t, OUTCOME_DONE, object, "");
 }
 
 static enum task_move
@@ -120,12 +161,8 @@ posted(struct task *t, const struct kube_response *response)
         t->facts.created = true;
         return task_done(t, response);
     }
-    if (exists_already(response)) {
-        if (task_send(t, "GET", &plain_rack, looked) == TASK_END)
-            return TASK_END;
-        t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
-        return TASK_SEND;
-    }
+    if (exists_already(response))
+        return task_send(t, "GET", &plain_rack, looked);
     /* Nothing there to be outdated or gone: the resource itself is. */
     if (response->status == 404 || response->status == 409) {
         kube_describe(response, NULL, &err);
@@ -134,11 +171,83 @@ posted(struct task *t, const struct kube_response *response)
     return task_refused(t, response);
 }
 
+static enum task_move put(struct task *t, const struct kube_response *response);
+
+/* The write again, from the object as it is now. */
+static enum task_move
+put_anew(struct task *t, const json_t *live)
+{
+    struct buf body = {0};
+    enum task_move move = TASK_END;
+    struct err err;
+    int differs = render_rack_anew(&body, live, &t->intent.rack, &err);
+
+    if (differs < 0) {
+        task_fail(t, err.text);
+    } else if (differs == 0) {
+        end_with(t, OUTCOME_DONE, live, "");
+        t->facts.unchanged = true;
+    } else {
+        move = task_send(t, "PUT", &rack, put);
+        t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
+        t->request.body = body;
+        body = (struct buf){0};
+    }
+    buf_fini(&body);
+    return move;
+}
+
+/* Somebody wrote the rack since its author saw it (mokka-control 5.3): the
+ * write goes on from there unless what it was decided from has changed, too. */
+static enum task_move
+judge_moved(struct task *t, const json_t *live)
+{
+    int64_t generation = 0;
+
+    kube_json_int(live, "metadata.generation", 0, INT64_MAX, &generation, NULL);
+    if (!str_is(t->intent.target.uid, kube_json_text(live, "metadata.uid")))
+        return task_end(t, OUTCOME_GONE, STR(""),
+                        "another object has the name now");
+    if (!is_ours(wanted_controller(t), controller_of(live)))
+        return taken(t, live);
+    if (!spec_is_ours(live))
+        return end_with(t, OUTCOME_CONFLICT, live,
+                        "its spec was edited by somebody else");
+    if (generation != t->intent.rack.generation && !stands(t, live))
+        return end_with(t, OUTCOME_STALE, live, "its spec has changed");
+    if (kube_json_at(live, "metadata.deletionTimestamp") != NULL)
+        return end_with(t, OUTCOME_STALE, live, "it is being deleted");
+    return put_anew(t, live);
+}
+
+static enum task_move
+moved(struct task *t, const struct kube_response *response)
+{
+    enum task_move move;
+    json_t *live;
+    struct err err;
+
+    if (!task_accepted(response))
+        return task_refused(t, response);
+    live = task_object(response, &err);
+    move = live == NULL ? task_fail(t, err.text) : judge_moved(t, live);
+    json_decref(live);
+    return move;
+}
+
 static enum task_move
 put(struct task *t, const struct kube_response *response)
 {
-    return task_accepted(response) ? task_done(t, response)
-                                   : task_refused(t, response);
+    if (task_accepted(response))
+        return task_done(t, response);
+    if (response->status != 409)
+        return task_refused(t, response);
+    if (++t->conflicts == TASK_CONFLICTS)
+        return task_retry(t, response);
+    if (task_send(t, "GET", &plain_rack, moved) == TASK_END)
+        return TASK_END;
+    t->request.delay = TASK_CONFLICT_DELAY;
+    return TASK_SEND;
 }
 
 static enum task_move

@@ -17,6 +17,8 @@
 
 /* How often the lease page is looked at while intents wait for it. */
 #define LEASE_POLL (200 * CLOCK_MS)
+/* Who has waited so often for others to go first waits for a person. */
+#define PATIENCE 8
 /* After so many refusals in a row the server counts as away. */
 #define AWAY 4
 #define NEVER INT64_MAX
@@ -115,6 +117,21 @@ free_job(struct job *job)
     free(job);
 }
 
+/* While the server is away, one line says it for all.  One answer that got lost
+ * is made up for at once: whatever is tried again finds out what came of it.
+ * What others keep, or keep waiting for, is told once. */
+static bool
+is_old_news(const struct writer *w, const struct job *job,
+            const struct answer *answer)
+{
+    unsigned failures = intent_slot_failures(job->slot);
+
+    return (answer->server && w->said_away) ||
+           (answer->lost && failures == 0) ||
+           (answer->kept && intent_slot_kept(job->slot)) ||
+           (task_facts(job->task)->waiting && failures != PATIENCE);
+}
+
 static void
 finish(struct job *job, const struct answer *given)
 {
@@ -123,9 +140,8 @@ finish(struct job *job, const struct answer *given)
     bool known = note_trouble(w, job, &answer);
     struct reply reply;
 
-    /* While the server is away, one line says it for all. */
-    known |= answer.server && w->said_away;
-    w->said_away |= answer.server;
+    known |= is_old_news(w, job, &answer);
+    w->said_away |= answer.server && !known;
     if (answer.verdict == VERDICT_FAILED)
         w->retries++;
     say_answer(task_facts(job->task), &answer, known);
@@ -228,7 +244,7 @@ next_new(struct writer *w, int64_t now)
     job = mem_zalloc(sizeof(*job));
     job->w = w;
     job->slot = slot;
-    job->task = task_new(intent_slot_order(slot));
+    job->task = task_new(intent_slot_order(slot), intent_slot_kept(slot));
     LIST_INSERT_HEAD(&w->jobs, job, entry);
     return job;
 }

@@ -25,7 +25,7 @@ outcome_name(enum outcome outcome)
     static const char *const names[OUTCOME_COUNT] = {
         [OUTCOME_DONE] = "done",         [OUTCOME_STALE] = "stale",
         [OUTCOME_GONE] = "gone",         [OUTCOME_INVALID] = "invalid",
-        [OUTCOME_CONFLICT] = "conflict",
+        [OUTCOME_CONFLICT] = "conflict", [OUTCOME_KEPT] = "kept",
     };
 
     return (unsigned)outcome < OUTCOME_COUNT ? names[outcome] : "unknown";
@@ -66,8 +66,9 @@ get_enum(struct unpack *u, unsigned count)
 void
 intent_rack_pack(struct buf *out, const struct intent_rack *i)
 {
-    pack_array(out, 6);
+    pack_array(out, 7);
     put_target(out, &i->target);
+    pack_int(out, i->generation);
     fields_put_pairs(out, i->labels);
     fields_put_pairs(out, i->annotations);
     fields_put_strs(out, i->finalizers);
@@ -82,6 +83,7 @@ intent_rack_unpack(struct intent_rack *i, const struct value *body,
     struct unpack u = unpack_fields(body);
 
     get_target(&u, &i->target, arena);
+    i->generation = unpack_int(&u);
     i->labels = fields_get_pairs(&u, arena);
     i->annotations = fields_get_pairs(&u, arena);
     i->finalizers = fields_get_strs(&u, arena);
@@ -93,11 +95,13 @@ intent_rack_unpack(struct intent_rack *i, const struct value *body,
 void
 intent_node_pack(struct buf *out, const struct intent_node *i)
 {
-    pack_array(out, 4);
+    pack_array(out, 6);
     put_target(out, &i->target);
     pack_str(out, i->clique);
     pack_str(out, i->annotation);
     pack_bool(out, i->release);
+    pack_bool(out, i->keep);
+    pack_bool(out, i->stray);
 }
 
 int
@@ -110,6 +114,8 @@ intent_node_unpack(struct intent_node *i, const struct value *body,
     i->clique = fields_get_str(&u, arena);
     i->annotation = fields_get_str(&u, arena);
     i->release = unpack_bool(&u);
+    i->keep = unpack_bool(&u);
+    i->stray = unpack_bool(&u);
     return unpack_end(&u, err);
 }
 

@@ -31,17 +31,30 @@ struct target {
 
 struct intent_rack {
     struct target target;
+    int64_t generation; /* of the spec that stood; 0 for a new rack */
     struct pairs labels, annotations;
     struct strs finalizers;
     struct owners owners;
     struct str spec; /* JSON text, bindings included */
 };
 
+/*
+ * The projection of one binding onto its Node (mokka-control 4.1), or its
+ * release (4.4).  A release of a Node that its author does not see (the
+ * target's version is empty) is decided by a live read, by the same rules.
+ */
 struct intent_node {
     struct target target;
-    struct str clique;     /* value of label nvidia.com/gpu.clique */
-    struct str annotation; /* value of mokka.nvidia.com/sgpu-assignment */
-    bool release;          /* give up our keys instead (mokka-control 4.4) */
+    /* Value of label nvidia.com/gpu.clique; empty: it is not ours to write, nor
+     * to look at. */
+    struct str clique;
+    /* Value of mokka.nvidia.com/sgpu-assignment: it names the binding. */
+    struct str annotation;
+    bool release; /* give up our keys instead */
+    bool keep;    /* of a release: not the annotation (4.4 step 6) */
+    /* Of a release: only if a live read finds no rack of the name and uid in
+     * the annotation (4.1 step 6). */
+    bool stray;
 };
 
 struct intent_finalizer {
@@ -64,6 +77,7 @@ enum outcome {
     OUTCOME_GONE,     /* no object of that name and uid any more */
     OUTCOME_INVALID,  /* refused for its content; sending it again is no use */
     OUTCOME_CONFLICT, /* somebody else owns what would have to be changed */
+    OUTCOME_KEPT,     /* released, and others keep keys of it on the Node */
     OUTCOME_COUNT
 };
 

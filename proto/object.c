@@ -269,3 +269,52 @@ object_node_unpack(struct object_node *o, const struct value *body,
     o->rivals = fields_get_str(&u, arena);
     return unpack_end(&u, err);
 }
+
+static const char *const key_names[KEY_COUNT] = {LABEL_ASSIGNED, LABEL_CLIQUE,
+                                                 ANNOTATION_ASSIGNMENT};
+
+void
+projected_keys_names(struct buf *out, int keys)
+{
+    bool first = true;
+
+    for (unsigned i = 0; i < KEY_COUNT; i++) {
+        if ((keys & (1 << i)) == 0)
+            continue;
+        buf_addz(out, first ? "" : ",");
+        buf_addz(out, key_names[i]);
+        first = false;
+    }
+}
+
+/* Takes the part before the next ";" off the text. */
+static struct str
+cut_part(struct str *text)
+{
+    const char *end = text->n == 0 ? NULL : memchr(text->s, ';', text->n);
+    struct str part = *text;
+
+    if (end == NULL) {
+        text->n = 0;
+        return part;
+    }
+    part.n = (size_t)(end - text->s);
+    *text = (struct str){end + 1, text->n - part.n - 1};
+    return part;
+}
+
+void
+projected_keys_rivals(struct buf *out, int keys, struct str rivals)
+{
+    bool first = true;
+
+    for (unsigned i = 0; i < KEY_COUNT; i++) {
+        struct str managers = cut_part(&rivals);
+
+        if ((keys & (1 << i)) == 0 || managers.n == 0)
+            continue;
+        buf_printf(out, "%s%s by %.*s", first ? "" : "; ", key_names[i],
+                   (int)managers.n, managers.s);
+        first = false;
+    }
+}

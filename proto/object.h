@@ -139,15 +139,24 @@ enum projected_key {
     KEY_ASSIGNED = 1, /* label mokka.nvidia.com/sgpu-assigned */
     KEY_CLIQUE = 2,   /* label nvidia.com/gpu.clique */
     KEY_ANNOTATION = 4,
-    KEY_ALL = 7
+    KEY_ALL = 7,
+    KEY_COUNT = 3
 };
+
+/* Appends the names of the keys in a set, comma-joined. */
+void projected_keys_names(struct buf *out, int keys);
+
+/* Appends whose the keys in a set are, "KEY by MANAGER,...; KEY by ..."; rivals
+ * is that of an object_node.  A key that nobody owns is left out. */
+void projected_keys_rivals(struct buf *out, int keys, struct str rivals);
 
 struct object_node {
     struct object_meta meta;
     struct str annotation; /* mokka.nvidia.com/sgpu-assignment, or empty */
     int64_t ours;          /* keys owned by mokka-controller by Apply */
     int64_t foreign;       /* keys that anybody else owns */
-    struct str rivals;     /* the managers behind foreign, comma-joined */
+    struct str rivals;     /* behind foreign: for each key, in the order of the
+                              bits, its managers comma-joined; joined by ";" */
 };
 
 void object_profile_pack(struct buf *out, const struct object_profile *o,

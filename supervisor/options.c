@@ -25,6 +25,7 @@ enum check {
     CHECK_SUBDOMAIN,
     CHECK_COUNT, /* whole, 1 or more */
     CHECK_RATE,  /* above zero */
+    CHECK_BOOL,
 };
 
 static const struct row {
@@ -162,6 +163,14 @@ check_rate(const char *value, struct err *err)
 }
 
 static int
+check_bool(const char *value, struct err *err)
+{
+    if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+        return 0;
+    return err_set(err, "must be true or false");
+}
+
+static int
 check_level(const char *value, struct err *err)
 {
     enum log_level level;
@@ -200,6 +209,7 @@ static int (*const checks[])(const char *, struct err *) = {
     [CHECK_SUBDOMAIN] = check_subdomain,
     [CHECK_COUNT] = check_count,
     [CHECK_RATE] = check_rate,
+    [CHECK_BOOL] = check_bool,
 };
 
 static int

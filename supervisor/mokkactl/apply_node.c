@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "projector/ownership.h"
+#include "projector/node_view.h"
 #include "supervisor/mokkactl/apply_kind.h"
 #include "supervisor/mokkactl/managed.h"
 #include "supervisor/mokkactl/node_wire.h"
@@ -10,57 +10,48 @@
 struct view {
     json_t *metadata;
     struct buf wire;
-    struct kube_meta meta;
-    struct ownership o;
+    struct node_view n;
 };
 
 static void
 view_fini(struct view *v)
 {
-    ownership_fini(&v->o);
+    node_view_fini(&v->n);
     buf_fini(&v->wire);
 }
 
 /* metadata is borrowed. */
 static int
-view_init(struct view *v, const struct stored *o, json_t *metadata,
-          struct err *err)
+view_init(struct view *v, const struct work *w, const struct stored *o,
+          json_t *metadata, struct err *err)
 {
     *v = (struct view){.metadata = metadata};
-    if (node_wire(&v->wire, &v->meta, metadata, o->ours, err) == 0 &&
-        ownership_read(&v->o, &v->meta, err) == 0)
-        return 0;
-    buf_fini(&v->wire);
-    return -1;
-}
-
-/* The keys that the intent wants, and those that say what it wants. */
-static int
-wanted_keys(const struct intent_node *i)
-{
-    return i->clique.n > 0 ? KEY_ALL : KEY_ALL & ~KEY_CLIQUE;
-}
-
-static int
-right_keys(const struct view *v, const struct intent_node *i)
-{
-    return (v->o.assigned ? KEY_ASSIGNED : 0) |
-           (str_eq(v->o.clique, i->clique) ? KEY_CLIQUE : 0) |
-           (str_eq(v->o.annotation, i->annotation) ? KEY_ANNOTATION : 0);
+    if (node_wire(&v->wire, &v->n.meta, metadata, o->ours, err) != 0) {
+        buf_fini(&v->wire);
+        return -1;
+    }
+    node_view_compare(&v->n, &w->intent.node);
+    return 0;
 }
 
 static void
-conflict(struct work *w, const struct view *v, int keys, const char *what)
+conflict(struct work *w, const struct view *v, enum outcome outcome, int keys,
+         const char *what)
 {
+    struct buf owners = {0};
     struct buf text = {0};
     char *reason;
 
-    ownership_names(&text, keys);
-    buf_printf(&text, " %s%s%.*s", what, v->o.rivals.len > 0 ? " by " : "",
-               (int)v->o.rivals.len, buf_str(&v->o.rivals).s);
+    owned_keys_rivals(&owners, &v->n.owned);
+    buf_printf(&text, "%s: ", what);
+    if ((v->n.owned.foreign & keys) != 0)
+        projected_keys_rivals(&text, keys, buf_str(&owners));
+    else
+        projected_keys_names(&text, keys);
     reason = buf_take(&text);
-    apply_end(w, OUTCOME_CONFLICT, reason);
+    apply_end(w, outcome, reason);
     free(reason);
+    buf_fini(&owners);
 }
 
 /* What stands after the write: the projector looks at it, too. */
@@ -68,18 +59,21 @@ static void
 judge(struct work *w, const struct stored *o, json_t *metadata)
 {
     const struct intent_node *i = &w->intent.node;
-    int wanted = wanted_keys(i);
+    int wanted = node_view_keys(i);
     struct view v;
     struct err err;
+    int kept;
 
-    if (view_init(&v, o, metadata, &err) != 0) {
+    if (view_init(&v, w, o, metadata, &err) != 0) {
         apply_end(w, OUTCOME_INVALID, err.text);
         return;
     }
-    if (i->release && v.o.present != 0)
-        conflict(w, &v, v.o.present, "kept on the Node");
-    else if (!i->release && (v.o.foreign & wanted) != 0)
-        conflict(w, &v, v.o.foreign & wanted, "also owned");
+    kept = node_view_kept(&v.n, i);
+    if (i->release && kept != 0)
+        conflict(w, &v, OUTCOME_KEPT, kept, "kept on the Node");
+    else if (!i->release && (v.n.owned.foreign & wanted) != 0)
+        conflict(w, &v, OUTCOME_CONFLICT, v.n.owned.foreign & wanted,
+                 "also owned");
     view_fini(&v);
 }
 
@@ -94,14 +88,15 @@ static void
 project(struct work *w, struct stored *o, const struct view *v)
 {
     const struct intent_node *i = &w->intent.node;
-    int wanted = wanted_keys(i);
-    int wrong = wanted & ~right_keys(v, i);
+    int wanted = node_view_keys(i);
+    int wrong = wanted & ~v->n.right;
+    int owned = wrong & v->n.owned.foreign & v->n.present;
 
-    if ((wrong & v->o.foreign & v->o.present) != 0) {
-        conflict(w, v, wrong & v->o.foreign & v->o.present, "owned");
+    if (owned != 0) {
+        conflict(w, v, OUTCOME_CONFLICT, owned, "owned");
         return;
     }
-    if (wrong == 0 && (wanted & ~v->o.ours) == 0) {
+    if (wrong == 0 && (wanted & ~v->n.owned.ours) == 0) {
         apply_unchanged(w, o);
         judge(w, o, v->metadata);
         return;
@@ -110,17 +105,36 @@ project(struct work *w, struct stored *o, const struct view *v)
     write(w, o, v->metadata);
 }
 
+/* Which keys a release takes; none: there is nothing to do or to be done. */
+static int
+released_keys(const struct work *w, const struct view *v)
+{
+    const struct intent_node *i = &w->intent.node;
+    bool keep = i->keep;
+
+    if (i->target.version.n == 0) { /* decided by a look at the Node */
+        enum cleanup cleanup = node_view_cleanup(&v->n, i);
+
+        if (cleanup == CLEANUP_NONE || cleanup == CLEANUP_BLOCKED)
+            return 0;
+        keep = cleanup == CLEANUP_LABELS;
+    }
+    return v->n.owned.ours & (keep ? ~KEY_ANNOTATION : KEY_ALL);
+}
+
 static void
 release(struct work *w, struct stored *o, const struct view *v)
 {
-    if (v->o.ours == 0) {
+    int keys = released_keys(w, v);
+
+    if (keys == 0) {
         apply_unchanged(w, o);
         judge(w, o, v->metadata);
         return;
     }
-    managed_clear(v->metadata, v->o.ours & ~v->o.foreign);
-    managed_claim(v->metadata, 0);
-    o->ours = 0;
+    managed_clear(v->metadata, keys & ~v->n.owned.foreign);
+    managed_claim(v->metadata, v->n.owned.ours & ~keys);
+    o->ours = v->n.owned.ours & ~keys;
     write(w, o, v->metadata);
 }
 
@@ -130,7 +144,7 @@ change(struct work *w, struct stored *o, json_t *metadata)
     struct view v;
     struct err err;
 
-    if (view_init(&v, o, metadata, &err) != 0) {
+    if (view_init(&v, w, o, metadata, &err) != 0) {
         apply_end(w, OUTCOME_INVALID, err.text);
         return;
     }

@@ -75,12 +75,32 @@ on_retired(struct story *s, const struct log_field *fields)
         keep(s, str_of(text(fields, "reason"))));
 }
 
+static size_t
+count(const char *text_, char of)
+{
+    size_t n = 0;
+
+    for (; *text_ != '\0'; text_++)
+        n += *text_ == of;
+    return n;
+}
+
+/* The keys, and whose they are; said once where somebody owns each. */
+static char *
+join_conflict(const char *keys, const char *managers)
+{
+    if (managers[0] == '\0')
+        return mem_strdup(keys);
+    if (count(keys, ',') == count(managers, ';'))
+        return mem_strdup(managers);
+    return mem_printf("%s (%s)", keys, managers);
+}
+
 static void
 on_conflict(struct story *s, const struct log_field *fields)
 {
-    const char *managers = text(fields, "managers");
-    char *with = mem_printf("%s%s%s", text(fields, "fields"),
-                            managers[0] == '\0' ? "" : ", held by ", managers);
+    char *with =
+        join_conflict(text(fields, "fields"), text(fields, "managers"));
 
     story_conflict(s, STORY_METADATA, str_of(text(fields, "node")),
                    str_of(text(fields, "rack")), str_of(with));

@@ -42,9 +42,9 @@ class Changes(unittest.TestCase):
                     if e["objectRef"]["resource"] != "leases" and e["verb"] != "watch"]
 
     def count(self, racks):
-        inventory = self.cluster.api.get(INVENTORY)
-        inventory["spec"]["rackGroups"][0]["count"] = racks
-        self.cluster.api.ask("PUT", INVENTORY, inventory)
+        self.cluster.api.ask("PATCH", INVENTORY, [
+            {"op": "replace", "path": "/spec/rackGroups/0/count", "value": racks}],
+            "application/json-patch+json")
 
     def racks(self):
         return {r["spec"]["identity"]["rackIndex"]: r["metadata"]

@@ -35,6 +35,8 @@ import urllib.parse
 import uuid
 import zlib
 
+import owners
+
 GROUP = "mokka.nvidia.com/v1alpha1"
 MANAGER = "mokka-controller"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -143,10 +145,10 @@ def failure(code, reason, message="as asked for", **details):
 
 
 class Refusal(Exception):
-    def __init__(self, code, reason, message="no"):
+    def __init__(self, code, reason, message="no", **details):
         super().__init__(message)
         self.code = code
-        self.body = failure(code, reason, message)
+        self.body = failure(code, reason, message, **details)
 
 
 # --- replies ---
@@ -668,28 +670,35 @@ class Api:
         return 200, {"kind": "Status", "apiVersion": "v1", "status": "Success"}
 
     def apply(self, exchange, plural, name, part):
-        """Server-side apply of labels and annotations, without conflicts."""
+        """Server-side apply of labels and annotations."""
         wanted = exchange.json()["metadata"]
-        old = self.need(plural, name)
-        meta = {**old["metadata"]}
-        if wanted.get("uid", meta["uid"]) != meta["uid"]:
-            raise Refusal(409, "Conflict", "uid is another")
+        old = self.objects[plural].get(name)
+        if old is None:
+            raise Refusal(409, "Conflict", "uid mismatch: the object is gone")
+        if wanted.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+            raise Refusal(422, "Invalid", "uid is another", details={
+                "causes": [{"field": "metadata.uid", "reason": "FieldValueInvalid"}]})
         manager = exchange.query["fieldManager"]
-        others = [m for m in meta.get("managedFields", []) if m["manager"] != manager]
-        mine = [m for m in meta.get("managedFields", []) if m["manager"] == manager]
-        fields = {}
-        for group in ("labels", "annotations"):
-            values = dict(meta.get(group, {}))
-            for entry in mine:
-                for key in entry["fieldsV1"]["f:metadata"].get("f:" + group, {}):
-                    values.pop(key[2:], None)
-            values.update(wanted.get(group, {}))
-            meta[group] = values
-            if wanted.get(group):
-                fields["f:" + group] = {"f:" + key: {} for key in wanted[group]}
-        meta["managedFields"] = others + [{
-            "manager": manager, "operation": "Apply", "apiVersion": "v1",
-            "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": fields}}] * bool(fields)
+        causes = owners.conflicts(old["metadata"], manager, wanted)
+        if causes and exchange.query.get("force") != "true":
+            raise Refusal(409, "Conflict", "Apply failed", details={"causes": causes})
+        meta = owners.applied(old["metadata"], manager, wanted)
         if meta == old["metadata"]:
             return 200, old
         return 200, self.store(plural, {**old, "metadata": meta}, old)
+
+    def edit(self, name, manager, labels=None, annotations=None):
+        """A Node as somebody else leaves it: these values, None takes one off."""
+        with self.lock:
+            old = self.need("nodes", name)
+            meta = owners.edited(old["metadata"], manager, {
+                "labels": labels or {}, "annotations": annotations or {}})
+            return self.store("nodes", {**old, "metadata": meta}, old)
+
+    def share(self, name, manager, *keys):
+        """Somebody applied, to a Node, the values that keys (("labels", key),
+        ...) have already."""
+        with self.lock:
+            old = self.need("nodes", name)
+            meta = owners.shared(old["metadata"], manager, set(keys))
+            return self.store("nodes", {**old, "metadata": meta}, old)

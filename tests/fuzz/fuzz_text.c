@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "common/assignment.h"
 #include "common/clock.h"
 #include "common/kube/yaml.h"
 #include "common/mem.h"
-#include "placer/assignment.h"
 #include "placer/quantity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -338,7 +338,7 @@ class Tables(PlanTest):
             {"manager": "gfd", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
              "fieldsV1": {"f:metadata": {"f:labels": {f"f:{CLIQUE}": {}}}}}]
         text = self.plan([profile(), inventory("x", g=(1, "p", {"pool": "a"})), foreign])
-        self.assertIn(f"  n  NodeMetadataConflict  {CLIQUE}, held by gfd\n", text)
+        self.assertIn(f"  n  NodeMetadataConflict  {CLIQUE} by gfd\n", text)
         self.assertIn("   !...\n", text)
         self.assertIn("x: Programmed (NodeMetadataConflict): ", text)
         twice = self.converged([profile(), inventory("x", g=(2, "p", {})), node("n")])

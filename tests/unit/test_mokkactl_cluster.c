@@ -276,7 +276,7 @@ test_somebody_elses_value_is_a_conflict(void **state)
                          &err),
                      0);
     node_apply(&d, c, "n-1", false);
-    expect_end(&d, OUTCOME_CONFLICT, "nvidia.com/gpu.clique owned by gfd");
+    expect_end(&d, OUTCOME_CONFLICT, "owned: nvidia.com/gpu.clique by gfd");
     assert_false(stored_differs(cluster_get(c, KIND_NODE, "n-1")));
     cluster_free(c);
 }
@@ -299,12 +299,13 @@ test_a_co_owner_is_a_conflict(void **state)
                          &err),
                      0);
     node_apply(&d, c, "n-1", false);
-    expect_end(&d, OUTCOME_CONFLICT, "nvidia.com/gpu.clique also owned by gfd");
+    expect_end(&d, OUTCOME_CONFLICT,
+               "also owned: nvidia.com/gpu.clique by gfd");
     m = part(c, KIND_NODE, "n-1", PART_METADATA);
     assert_int_equal(json_array_size(json_object_get(m, "managedFields")), 2);
     json_decref(m);
     node_apply(&d, c, "n-1", true);
-    expect_end(&d, OUTCOME_CONFLICT, "nvidia.com/gpu.clique kept on the Node");
+    expect_end(&d, OUTCOME_KEPT, "kept on the Node: nvidia.com/gpu.clique");
     m = part(c, KIND_NODE, "n-1", PART_METADATA);
     assert_int_equal(json_array_size(json_object_get(m, "managedFields")), 1);
     assert_null(json_object_get(m, "annotations"));
@@ -690,8 +691,8 @@ test_the_story_is_told_by_the_log(void **state)
     log_debug("rack retired", F_STR("rack", "q"),
               F_STR("reason", "GroupRemoved"));
     log_warn("metadata conflict blocks projection", F_STR("node", "n"),
-             F_STR("rack", "r"), F_STR("fields", "a b"),
-             F_STR("managers", "gfd"));
+             F_STR("rack", "r"), F_STR("fields", "a,b"),
+             F_STR("managers", "a by gfd"));
     log_info("something else");
     log_hand_to(NULL, NULL);
     assert_string_equal(story_released(&s, "r", 3, STR("u")), "NodeGone");
@@ -699,7 +700,7 @@ test_the_story_is_told_by_the_log(void **state)
     assert_string_equal(story_released(&s, "q", 0, STR("v")), "GroupRemoved");
     assert_string_equal(story_retired(&s, "q"), "GroupRemoved");
     f = map_get(&s.conflicts, "n");
-    assert_string_equal(f->with, "a b, held by gfd");
+    assert_string_equal(f->with, "a,b (a by gfd)");
     assert_string_equal(story_conflict_name(f->kind), "NodeMetadataConflict");
     story_fini(&s);
 }

@@ -387,7 +387,8 @@ state_of(const struct bench *b)
 
 #define OBJECT "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"9\"}}"
 #define FORBIDDEN                                                              \
-    "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"no\"}"
+    "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":"               \
+    "\"racks is forbidden: User u cannot update resource\"}"
 
 static void
 requests_are_made_in_a_term_only(void **state)

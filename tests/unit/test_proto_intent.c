@@ -146,10 +146,11 @@ static const struct target target = TARGET;
 static void
 put_example(int which, struct buf *out)
 {
-    static const struct intent_rack rack = {TARGET,      {pairs, 2},
-                                            {pairs, 1},  {finalizers, 1},
-                                            {owners, 1}, STR("{\"a\":1}")};
-    static const struct intent_node node = {TARGET, STR("c"), STR("{}"), true};
+    static const struct intent_rack rack = {
+        TARGET,          3,           {pairs, 2},      {pairs, 1},
+        {finalizers, 1}, {owners, 1}, STR("{\"a\":1}")};
+    static const struct intent_node node = {TARGET, STR("c"), STR("{}"),
+                                            true,   false,    true};
     static const struct intent_finalizer finalizer = {TARGET, STR("f"), false};
     static const struct intent_status status = {
         TARGET, ACTION_RACK_STATUS, {STR("{}"), {conditions, 1}}};

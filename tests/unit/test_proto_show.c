@@ -37,10 +37,10 @@ test_fields_have_the_names_of_the_catalogue(void **state)
 {
     (void)state;
     assert_true(str_is(show_field_name(MSG_RACK_WRITE, 0), "target"));
-    assert_true(str_is(show_field_name(MSG_RACK_WRITE, 1), "label"));
-    assert_true(str_is(show_field_name(MSG_RACK_WRITE, 3), "finalizer"));
-    assert_true(str_is(show_field_name(MSG_RACK_WRITE, 5), "spec"));
-    assert_true(str_is(show_field_name(MSG_RACK_WRITE, 6), ""));
+    assert_true(str_is(show_field_name(MSG_RACK_WRITE, 2), "label"));
+    assert_true(str_is(show_field_name(MSG_RACK_WRITE, 4), "finalizer"));
+    assert_true(str_is(show_field_name(MSG_RACK_WRITE, 6), "spec"));
+    assert_true(str_is(show_field_name(MSG_RACK_WRITE, 7), ""));
     assert_true(str_is(show_field_name(MSG_GRANTED, 1), "descriptor"));
     assert_true(str_is(show_field_name(MSG_START, 0), ""));
     assert_true(str_is(show_field_name(0, 0), ""));
@@ -58,9 +58,11 @@ test_a_frame_is_one_JSON_object(void **state)
                                 .annotation = STR("{\"v\":1}"),
                                 .release = true,
                             });
-    assert_shown(MSG_NODE_APPLY, &body, 0,
-                 "{\"target\":[\"n\\\"1\",\"u\",\"5\"],\"clique\":\"c\","
-                 "\"annotation\":\"{\\\"v\\\":1}\",\"release\":true}");
+    assert_shown(
+        MSG_NODE_APPLY, &body, 0,
+        "{\"target\":[\"n\\\"1\",\"u\",\"5\"],\"clique\":\"c\","
+        "\"annotation\":\"{\\\"v\\\":1}\",\"release\":true,\"keep\":false,"
+        "\"stray\":false}");
 }
 
 static void

@@ -371,7 +371,7 @@ answer(const struct lab_asked *a, int status, const char *body)
 {
     struct unpacked *u = unpack_body(buf_str(&a->body), NULL);
     struct order *order = order_new(a->type, a->id, unpacked_root(u), NULL);
-    struct task *task = task_new(order);
+    struct task *task = task_new(order, false);
     const struct kube_response response = {
         .status = status,
         .body = str_of(body),

@@ -63,6 +63,7 @@ test_G01_defaults(void **state)
         {"status-debounce", "100ms"},
         {"status-progress-interval", "1s"},
         {"live-node-get-timeout", "2s"},
+        {"project-clique-label", "true"},
         {"kube-api-qps", ""},
         {"kube-api-burst", ""},
     };
@@ -139,6 +140,7 @@ test_2_3_each_bad_value_names_flag_and_value(void **state)
         {"--kube-api-qps", "-3"},
         {"--kube-api-burst", "0"},
         {"--kube-api-burst", "1.5"},
+        {"--project-clique-label", "no"},
     };
 
     (void)state;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/assignment.h"
+
+#include <inttypes.h>
+
+#include "common/json_read.h"
+#include "common/json_text.h"
+
+#define VERSION 1
+
+static void
+add_text(struct buf *out, const char *before, struct str text)
+{
+    buf_addz(out, before);
+    json_text_string(out, text);
+}
+
+static void
+add_ref(struct buf *out, const char *before, struct object_ref ref)
+{
+    buf_addz(out, before);
+    add_text(out, "{\"name\":", ref.name);
+    add_text(out, ",\"uid\":", ref.uid);
+}
+
+int
+assignment_encode(struct buf *out, const struct assignment *a, struct err *err)
+{
+    if (a->rack.name.n == 0 || a->rack.uid.n == 0)
+        return err_set(err, "an assignment needs its rack's name and uid");
+    if (a->node_uid.n == 0)
+        return err_set(err, "an assignment needs its Node's uid");
+    if (a->rack_index < 0 || a->node_index < 0)
+        return err_set(err,
+                       "an assignment needs a slot, not rack %" PRId64
+                       ", node %" PRId64,
+                       a->rack_index, a->node_index);
+    buf_printf(out, "{\"v\":%d", VERSION);
+    add_ref(out, ",\"inventory\":", a->inventory);
+    add_ref(out, "},\"rack\":", a->rack);
+    add_ref(out, "},\"profile\":", a->profile);
+    add_text(out, ",\"revision\":", a->revision);
+    add_text(out, "},\"rackGroup\":", a->group);
+    buf_printf(out, ",\"rackIndex\":%" PRId64 ",\"nodeIndex\":%" PRId64,
+               a->rack_index, a->node_index);
+    add_text(out, ",\"nodeUID\":", a->node_uid);
+    buf_addc(out, '}');
+    return 0;
+}
+
+struct reading {
+    int64_t version;
+    struct assignment a;
+};
+
+#define PLACE(member) offsetof(struct reading, member)
+
+static const struct json_member inventory_members[] = {
+    {"name", JSON_FORM_TEXT, PLACE(a.inventory.name), NULL},
+    {"uid", JSON_FORM_TEXT, PLACE(a.inventory.uid), NULL},
+    {NULL, JSON_FORM_TEXT, 0, NULL},
+};
+
+static const struct json_member rack_members[] = {
+    {"name", JSON_FORM_TEXT, PLACE(a.rack.name), NULL},
+    {"uid", JSON_FORM_TEXT, PLACE(a.rack.uid), NULL},
+    {NULL, JSON_FORM_TEXT, 0, NULL},
+};
+
+static const struct json_member profile_members[] = {
+    {"name", JSON_FORM_TEXT, PLACE(a.profile.name), NULL},
+    {"uid", JSON_FORM_TEXT, PLACE(a.profile.uid), NULL},
+    {"revision", JSON_FORM_TEXT, PLACE(a.revision), NULL},
+    {NULL, JSON_FORM_TEXT, 0, NULL},
+};
+
+static const struct json_member members[] = {
+    {"v", JSON_FORM_NUMBER, PLACE(version), NULL},
+    {"inventory", JSON_FORM_OBJECT, 0, inventory_members},
+    {"rack", JSON_FORM_OBJECT, 0, rack_members},
+    {"profile", JSON_FORM_OBJECT, 0, profile_members},
+    {"rackGroup", JSON_FORM_TEXT, PLACE(a.group), NULL},
+    {"rackIndex", JSON_FORM_NUMBER, PLACE(a.rack_index), NULL},
+    {"nodeIndex", JSON_FORM_NUMBER, PLACE(a.node_index), NULL},
+    {"nodeUID", JSON_FORM_TEXT, PLACE(a.node_uid), NULL},
+    {NULL, JSON_FORM_TEXT, 0, NULL},
+};
+
+int
+assignment_decode(struct assignment *a, struct str text, struct arena *arena,
+                  struct err *err)
+{
+    struct reading reading = {0};
+
+    if (json_read(&reading, members, text, arena, err) != 0)
+        return err_prefix(err, "assignment");
+    if (reading.version != VERSION)
+        return err_set(err, "assignment: version %" PRId64 ", only %d is known",
+                       reading.version, VERSION);
+    *a = reading.a;
+    return 0;
+}
+
+static bool
+ref_eq(struct object_ref a, struct object_ref b)
+{
+    return str_eq(a.name, b.name) && str_eq(a.uid, b.uid);
+}
+
+bool
+assignment_same(const struct assignment *a, const struct assignment *b)
+{
+    return ref_eq(a->inventory, b->inventory) && ref_eq(a->rack, b->rack) &&
+           str_eq(a->group, b->group) && a->rack_index == b->rack_index &&
+           a->node_index == b->node_index && str_eq(a->node_uid, b->node_uid);
+}
