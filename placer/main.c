@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/worker.h"
+#include "placer/measure.h"
 #include "placer/placer.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
@@ -17,12 +18,22 @@ struct state {
     struct chan *projector; /* NULL: not linked */
 };
 
+/* The term in which a plan was made, 0: none; readiness hangs on it. */
+static uint64_t
+planned_term(const struct placer *p)
+{
+    return p->led == p->term ? p->term : 0;
+}
+
+typedef void report_fn(struct worker *w, bool ok, const char *reason,
+                       const struct worker_fact *facts);
+
 static void
-report(const struct state *s)
+report_by(const struct state *s, report_fn *say)
 {
     const struct placer *p = &s->placer;
     const struct worker_fact facts[] = {
-        {"term", (int64_t)(p->led == p->term ? p->term : 0)},
+        {"term", (int64_t)planned_term(p)},
         {"profiles", (int64_t)p->world.kinds[KIND_PROFILE].count},
         {"inventories", (int64_t)p->world.kinds[KIND_INVENTORY].count},
         {"racks", (int64_t)p->world.kinds[KIND_RACK].count},
@@ -31,9 +42,14 @@ report(const struct state *s)
         {NULL, 0},
     };
 
-    worker_report(s->worker, p->synced,
-                  p->synced ? "" : "waiting for the informer's snapshot",
-                  facts);
+    say(s->worker, p->synced,
+        p->synced ? "" : "waiting for the informer's snapshot", facts);
+}
+
+static void
+report(const struct state *s)
+{
+    report_by(s, worker_report);
 }
 
 static void
@@ -105,13 +121,16 @@ static int
 on_frame(void *state, struct chan *from, struct message *m, struct err *err)
 {
     struct state *s = state;
+    uint64_t planned = planned_term(&s->placer);
     int rc = placer_frame(&s->placer, m->type, m->id, m->body, err);
 
     (void)from;
     /* Objects and results come by the thousand; what ends a batch tells. */
-    if (m->type == MSG_SYNC_END || m->type == MSG_BATCH_END ||
-        m->type == MSG_WRITTEN_END)
+    if (planned_term(&s->placer) != planned)
         report(s);
+    else if (m->type == MSG_SYNC_END || m->type == MSG_BATCH_END ||
+             m->type == MSG_WRITTEN_END)
+        report_by(s, worker_report_soon);
     return rc;
 }
 
@@ -145,6 +164,14 @@ on_term_ended(void *state, struct chan *from, struct message *m,
     return 0;
 }
 
+static void
+measure(void *state, struct metrics *m)
+{
+    const struct state *s = state;
+
+    placer_measure(&s->placer, m);
+}
+
 static const struct worker_handler handlers[] = {
     {MSG_TERM_BEGAN, on_term_began},
     {MSG_TERM_ENDED, on_term_ended},
@@ -168,6 +195,7 @@ static const struct worker_ops ops = {
     .handler_count = nitems(handlers),
     .configure = configure,
     .start = start,
+    .measure = measure,
     .linked = linked,
     .unlinked = unlinked,
 };

@@ -12,6 +12,7 @@
 #include "common/kube/access.h"
 #include "common/kube/config.h"
 #include "common/kube/http.h"
+#include "common/kube/stats.h"
 #include "common/lease_page.h"
 #include "common/mem.h"
 #include "common/worker.h"
@@ -21,7 +22,7 @@
 #include "proto/unpack.h"
 
 /* How often the supervisor hears how we are while work goes on. */
-#define REPORT_EVERY (500 * CLOCK_MS)
+#define REPORT_EVERY CLOCK_SECOND
 
 struct projector {
     struct worker *worker;
@@ -31,8 +32,9 @@ struct projector {
     struct writer *writer;
     struct lease_page *page;
     struct event *report;
-    struct chan *placer; /* NULL: there is none */
-    bool opened;         /* the placer has been told what was written */
+    int64_t ended[ACTION_COUNT][OUTCOME_COUNT]; /* intents */
+    struct chan *placer;                        /* NULL: there is none */
+    bool opened; /* the placer has been told what was written */
     bool stopping;
     struct kube_access *access;
     struct err missing; /* what we are not allowed; empty: nothing */
@@ -66,6 +68,27 @@ report(struct projector *p)
 }
 
 static void
+measure(void *state, struct metrics *m)
+{
+    const struct projector *p = state;
+    struct intents_counts counts = intents_counts(p->intents);
+    struct writer_state writer;
+
+    writer_state(p->writer, &writer);
+    metrics_set(m, METRIC_INTENTS_QUEUED, 0, 0, (int64_t)counts.queued);
+    metrics_set(m, METRIC_INTENTS_IN_FLIGHT, 0, 0, (int64_t)counts.in_flight);
+    metrics_set(m, METRIC_INTENTS_RETRIED, 0, 0, (int64_t)writer.retries);
+    metrics_set(m, METRIC_WINDOW, 0, 0, writer.window);
+    metrics_set(m, METRIC_WINDOW_USED, 0, 0, writer.requests);
+    for (unsigned i = 0; i < ACTION_COUNT; i++) {
+        metrics_set(m, METRIC_WRITES, i, 0, (int64_t)writer.writes[i]);
+        for (unsigned j = 0; j < OUTCOME_COUNT; j++)
+            metrics_set(m, METRIC_INTENTS_DONE, i, j, p->ended[i][j]);
+    }
+    kube_stats_measure(kube_client_stats(p->client), m);
+}
+
+static void
 on_report(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
@@ -77,7 +100,7 @@ on_report(evutil_socket_t fd, short what, void *arg)
 static void
 report_soon(struct projector *p)
 {
-    const struct timeval wait = {.tv_usec = REPORT_EVERY / 1000};
+    const struct timeval wait = {.tv_sec = REPORT_EVERY / CLOCK_SECOND};
 
     if (!event_pending(p->report, EV_TIMEOUT, NULL))
         event_add(p->report, &wait);
@@ -111,6 +134,7 @@ on_reply(void *arg, const struct reply *reply)
     struct projector *p = arg;
     struct buf body = {0};
 
+    p->ended[reply->result.action][reply->result.outcome]++;
     if (p->placer == NULL)
         return;
     result_pack(&body, &reply->result);
@@ -391,6 +415,7 @@ static const struct worker_ops ops = {
     .configure = configure,
     .granted = granted,
     .start = start,
+    .measure = measure,
     .linked = linked,
     .unlinked = unlinked,
     .stop = stop,
