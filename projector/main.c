@@ -5,6 +5,7 @@
  * they came to, and when they may be made.
  */
 #include <event2/event.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/api.h"
@@ -16,6 +17,7 @@
 #include "common/lease_page.h"
 #include "common/mem.h"
 #include "common/worker.h"
+#include "projector/event_sender.h"
 #include "projector/intent.h"
 #include "projector/write.h"
 #include "proto/frame.h"
@@ -30,6 +32,7 @@ struct projector {
     struct kube_client *client;
     struct intents *intents;
     struct writer *writer;
+    struct event_sender *events;
     struct lease_page *page;
     struct event *report;
     int64_t ended[ACTION_COUNT][OUTCOME_COUNT]; /* intents */
@@ -85,6 +88,7 @@ measure(void *state, struct metrics *m)
         for (unsigned j = 0; j < OUTCOME_COUNT; j++)
             metrics_set(m, METRIC_INTENTS_DONE, i, j, p->ended[i][j]);
     }
+    event_sender_measure(p->events, m);
     kube_stats_measure(kube_client_stats(p->client), m);
 }
 
@@ -143,14 +147,27 @@ on_reply(void *arg, const struct reply *reply)
 }
 
 static void
+end_if_settled(struct projector *p)
+{
+    if (p->stopping && intents_settled(p->intents) &&
+        !event_sender_busy(p->events))
+        worker_bye(p->worker);
+}
+
+static void
 on_turned(void *arg)
 {
     struct projector *p = arg;
 
     open_link(p);
     report_soon(p);
-    if (p->stopping && intents_settled(p->intents))
-        worker_bye(p->worker);
+    end_if_settled(p);
+}
+
+static void
+on_event_turned(void *arg)
+{
+    end_if_settled(arg);
 }
 
 static int
@@ -197,6 +214,104 @@ on_withdraw(void *state, struct chan *from, struct message *m, struct err *err)
     arena_fini(&arena);
     report_soon(p);
     return result;
+}
+
+/* The placer's news of an object of ours. */
+static int
+on_event(void *state, struct chan *from, struct message *m, struct err *err)
+{
+    struct projector *p = state;
+    struct arena arena = {0};
+    struct intent_event i;
+    int rc = may_want(p, err);
+
+    (void)from;
+    if (rc == 0)
+        rc = intent_event_unpack(&i, m->body, &arena, err);
+    if (rc == 0)
+        event_sender_note(
+            p->events,
+            &(struct event_note){
+                .object = {.api_version =
+                               i.kind == KIND_NODE ? "v1" : API_GROUP_VERSION,
+                           .kind = object_kind_name(i.kind),
+                           .namespace = "",
+                           .name = i.target.name.s,
+                           .uid = i.target.uid.s},
+                .warning = i.warning,
+                .reason = i.reason.s,
+                .message = i.message.s,
+                .action = i.action.s,
+                .count = 1,
+            });
+    arena_fini(&arena);
+    return rc;
+}
+
+/* News of the own Pod, if it is known. Takes over message. */
+static void
+note_pod(const struct projector *p, bool warning, const char *reason,
+         const char *action, int64_t count, char *message)
+{
+    struct worker *w = p->worker;
+    const char *namespace = worker_option(w, "pod-namespace");
+
+    if (namespace[0] == '\0')
+    namespace = worker_option(w, "leader-election-namespace");
+    if (worker_option(w, "pod-name")[0] != '\0')
+        event_sender_note(p->events,
+                          &(struct event_note){
+                              .object = {.api_version = "v1",
+                                         .kind = "Pod",
+                                         .namespace = namespace,
+                                         .name = worker_option(w, "pod-name"),
+                                         .uid = worker_option(w, "pod-uid")},
+                              .warning = warning,
+                              .reason = reason,
+                              .message = message,
+                              .action = action,
+                              .count = count,
+                          });
+    free(message);
+}
+
+static int
+on_worker_died(void *state, struct chan *from, struct message *m,
+               struct err *err)
+{
+    struct projector *p = state;
+    struct unpack u = unpack_fields(m->body);
+    const char *name = role_name((enum role)unpack_int(&u));
+    int64_t deaths = unpack_int(&u);
+    struct str cause = unpack_str(&u);
+    bool final = unpack_bool(&u);
+
+    (void)from;
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    note_pod(p, true, final ? "WorkerGivenUp" : "WorkerDied",
+             final ? "Stop" : "Restart", deaths,
+             mem_printf("worker %s died: %.*s; %s", name, (int)cause.n, cause.s,
+                        final ? "it never got ready, the control plane ends"
+                              : "it is started again"));
+    return 0;
+}
+
+static int
+on_worker_back(void *state, struct chan *from, struct message *m,
+               struct err *err)
+{
+    struct projector *p = state;
+    struct unpack u = unpack_fields(m->body);
+    int64_t role = unpack_int(&u);
+
+    (void)from;
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    note_pod(
+        p, false, "WorkerRecovered", "Restart", 1,
+        mem_printf("worker %s is ready again", role_name((enum role)role)));
+    return 0;
 }
 
 static int
@@ -300,6 +415,21 @@ make_writer(struct projector *p)
     p->writer = writer_new(&setup);
 }
 
+/* Who reports: the Pod, or whatever machine this is. */
+static void
+make_event_sender(struct projector *p)
+{
+    char host[256] = "";
+    const char *name = worker_option(p->worker, "pod-name");
+
+    if (name[0] == '\0') {
+        gethostname(host, sizeof(host) - 1);
+        name = host;
+    }
+    p->events =
+        event_sender_new(worker_base(p->worker), name, on_event_turned, p);
+}
+
 /* What cannot fail comes first: if the rest does, frames that are on their way
  * still find it. */
 static int
@@ -309,6 +439,7 @@ configure(void *state, struct worker *w, struct err *err)
 
     p->worker = w;
     make_writer(p);
+    make_event_sender(p);
     p->report = event_new(worker_base(w), -1, 0, on_report, p);
     if (p->report == NULL)
         fatal("no timer");
@@ -320,6 +451,7 @@ configure(void *state, struct worker *w, struct err *err)
     if (p->client == NULL)
         return -1;
     writer_client(p->writer, p->client);
+    event_sender_client(p->events, p->client);
     p->access = kube_access_new(worker_base(w), &p->config, rights,
                                 nitems(rights), on_access, p, err);
     return p->access == NULL ? -1 : 0;
@@ -381,6 +513,7 @@ stop(void *state)
     struct projector *p = state;
 
     p->stopping = true;
+    event_sender_stop(p->events);
     writer_stop(p->writer);
 }
 
@@ -390,6 +523,7 @@ fini(void *state)
     struct projector *p = state;
 
     writer_free(p->writer);
+    event_sender_free(p->events);
     intents_free(p->intents);
     kube_client_free(p->client);
     kube_access_free(p->access);
@@ -400,12 +534,20 @@ fini(void *state)
 }
 
 static const struct worker_handler handlers[] = {
-    {MSG_PLAN_BEGIN, on_plan_begin}, {MSG_PLAN_END, on_plan_end},
-    {MSG_RACK_WRITE, on_intent},     {MSG_RACK_DELETE, on_intent},
-    {MSG_RACK_LOOK, on_intent},      {MSG_FINALIZER, on_intent},
-    {MSG_NODE_APPLY, on_intent},     {MSG_STATUS_WRITE, on_intent},
-    {MSG_WITHDRAW, on_withdraw},     {MSG_TERM_BEGAN, on_term_began},
+    {MSG_PLAN_BEGIN, on_plan_begin},
+    {MSG_PLAN_END, on_plan_end},
+    {MSG_RACK_WRITE, on_intent},
+    {MSG_RACK_DELETE, on_intent},
+    {MSG_RACK_LOOK, on_intent},
+    {MSG_FINALIZER, on_intent},
+    {MSG_NODE_APPLY, on_intent},
+    {MSG_STATUS_WRITE, on_intent},
+    {MSG_WITHDRAW, on_withdraw},
+    {MSG_TERM_BEGAN, on_term_began},
     {MSG_TERM_ENDED, on_term_ended},
+    {MSG_EVENT, on_event},
+    {MSG_WORKER_DIED, on_worker_died},
+    {MSG_WORKER_BACK, on_worker_back},
 };
 
 static const struct worker_ops ops = {

@@ -66,6 +66,9 @@ struct process {
     pid_t pid;           /* 0: none */
     pid_t dead;          /* the last one that ended */
     char cause[64];      /* how it ended */
+    unsigned untold;     /* deaths that the projector has not been told of */
+    bool back_untold;    /* likewise, that it is back after one */
+    bool given_up;       /* its last death was one too many */
     uint64_t generation; /* of the last start */
     int64_t started;     /* wall time of that */
 };
@@ -604,6 +607,57 @@ send_links(struct process *p)
     }
 }
 
+/* Tells of deaths and recoveries, for Events about the Pod.  While nobody can
+ * hear it the deaths of a worker are summed up. */
+static void
+tell_life(struct process *p, const struct process *to)
+{
+    struct buf body = {0};
+
+    if (p->untold > 0) {
+        pack_array(&body, 4);
+        pack_int(&body, p->row->role);
+        pack_int(&body, p->untold);
+        pack_text(&body, p->cause);
+        pack_bool(&body, p->given_up);
+        chan_send(to->control, MSG_WORKER_DIED, 0, buf_str(&body));
+    }
+    if (p->back_untold) {
+        buf_clear(&body);
+        pack_array(&body, 1);
+        pack_int(&body, p->row->role);
+        chan_send(to->control, MSG_WORKER_BACK, 0, buf_str(&body));
+    }
+    p->untold = 0;
+    p->back_untold = false;
+    buf_fini(&body);
+}
+
+static void
+tell_lives(struct supervisor *sup)
+{
+    for (size_t i = 0; i < nitems(workers); i++) {
+        const struct process *to = &sup->processes[i];
+
+        if (!is_wired(to) || !hears(to, MSG_WORKER_DIED) ||
+            !chan_room(to->control))
+            continue;
+        for (size_t j = 0; j < nitems(workers); j++)
+            tell_life(&sup->processes[j], to);
+    }
+}
+
+static void
+note_death(struct process *p, bool given_up)
+{
+    if (p->sup->health.stopping)
+        return;
+    p->untold++;
+    p->back_untold = false;
+    p->given_up = given_up;
+    tell_lives(p->sup);
+}
+
 /* What a worker must know that started in the middle of things. */
 static void
 send_standing(struct process *p)
@@ -630,6 +684,7 @@ do_wire(struct process *p)
     send_links(p);
     chan_send(p->control, MSG_START, 0, STR(""));
     send_standing(p);
+    tell_lives(p->sup);
 }
 
 static void
@@ -638,6 +693,8 @@ do_announce(struct process *p)
     log_info("worker running", F_INT("pid", p->pid),
              F_INT("milliseconds", (clock_now() - p->child.started) / CLOCK_MS),
              F_STR("worker", p->row->name), F_INT("generation", p->generation));
+    p->back_untold = p->generation > 1;
+    tell_lives(p->sup);
 }
 
 static void
@@ -675,6 +732,7 @@ do_restart(struct process *p)
     int64_t wait = (p->child.due - clock_now()) / CLOCK_MS;
 
     say_died(p, wait > 0 ? wait : 0);
+    note_death(p, false);
     health_died(&p->sup->health, p->row->role, clock_now());
     review(p->sup);
 }
@@ -683,6 +741,7 @@ static void
 do_give_up(struct process *p)
 {
     say_died(p, -1);
+    note_death(p, true);
     if (p->sup->status == 0)
         err_set(p->sup->err,
                 "%s died %d times without getting ready; its last lines in the "

@@ -44,6 +44,7 @@ KINDS = {
     "sgpuracks": (GROUP, "SGPURack"),
     "leases": ("coordination.k8s.io/v1", "Lease"),
     "nodes": ("v1", "Node"),
+    "events": ("v1", "Event"),
 }
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 PATH = re.compile(r"/apis?/(?:[\w.]+/)?v1(?:alpha1)?/(?:namespaces/[\w.-]+/)?"
@@ -659,8 +660,15 @@ class Api:
         self.remove(plural, name)
         return 200, {"kind": "Status", "apiVersion": "v1", "status": "Success"}
 
+    def merge(self, exchange, plural, name):
+        """A merge patch of plain members."""
+        old = self.need(plural, name)
+        return 200, self.store(plural, {**old, **exchange.json()}, old)
+
     def apply(self, exchange, plural, name, part):
         """Server-side apply of labels and annotations, without conflicts."""
+        if exchange.headers["content-type"] == "application/merge-patch+json":
+            return self.merge(exchange, plural, name)
         wanted = exchange.json()["metadata"]
         old = self.need(plural, name)
         meta = {**old["metadata"]}
