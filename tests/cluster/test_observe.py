@@ -5,6 +5,7 @@ Kubernetes Events by kubectl, with the audit log as witness of their number."""
 import contextlib
 import http.client
 import json
+import pathlib
 import re
 import socket
 import subprocess
@@ -20,6 +21,13 @@ BURST = 25
 POD = "control-plane-0"
 POD_PATH = f"/api/v1/namespaces/{harness.NAMESPACE}/pods"
 ENVIRONMENT = {"POD_NAME": POD, "POD_NAMESPACE": harness.NAMESPACE}
+
+
+def wakes(pid):
+    """How often the process gave its processor back, to wait."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status,
+                         re.MULTILINE).group(1))
 
 
 class Observe(unittest.TestCase):
@@ -191,6 +199,23 @@ class Metrics(Observe):
         time.sleep(1.1)
         page = plane.metrics()
         return page if page["mokka_converged"] == 1 else None
+
+    def test_6_converged_means_silent_nobody_wakes_up_by_the_clock(self):
+        self.declare()
+        plane = self.plane()
+        self.converge(plane)
+        wait_for("rest", 20, lambda: self.resting(plane))
+        time.sleep(6)  # the page's connection has been ended for good
+        # The elector renews, and a watch may bring a bookmark.
+        silent = {name: plane.worker(name)[0] for name in ("placer", "projector", "web")}
+        silent["supervisor"] = plane.pid
+        before = {name: wakes(pid) for name, pid in silent.items()}
+        mark = self.cluster.mark()
+        time.sleep(8)
+        self.assertEqual({name: wakes(pid) - before[name]
+                          for name, pid in silent.items()}, dict.fromkeys(silent, 0))
+        self.assertEqual(self.cluster.writes(mark), [])
+        self.assertEqual(self.cluster.event_writes(mark), [])
 
     def test_7_what_it_says_of_a_converged_estate(self):
         self.declare()
