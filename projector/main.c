@@ -5,7 +5,6 @@
  * they came to, and when they may be made.
  */
 #include <event2/event.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/api.h"
@@ -17,6 +16,7 @@
 #include "common/lease_page.h"
 #include "common/mem.h"
 #include "common/worker.h"
+#include "projector/event_news.h"
 #include "projector/event_sender.h"
 #include "projector/intent.h"
 #include "projector/write.h"
@@ -216,102 +216,56 @@ on_withdraw(void *state, struct chan *from, struct message *m, struct err *err)
     return result;
 }
 
-/* The placer's news of an object of ours. */
+/* News for the cluster's users. */
+
 static int
 on_event(void *state, struct chan *from, struct message *m, struct err *err)
 {
-    struct projector *p = state;
-    struct arena arena = {0};
-    struct intent_event i;
-    int rc = may_want(p, err);
+    const struct projector *p = state;
 
     (void)from;
-    if (rc == 0)
-        rc = intent_event_unpack(&i, m->body, &arena, err);
-    if (rc == 0)
-        event_sender_note(
-            p->events,
-            &(struct event_note){
-                .object = {.api_version =
-                               i.kind == KIND_NODE ? "v1" : API_GROUP_VERSION,
-                           .kind = object_kind_name(i.kind),
-                           .namespace = "",
-                           .name = i.target.name.s,
-                           .uid = i.target.uid.s},
-                .warning = i.warning,
-                .reason = i.reason.s,
-                .message = i.message.s,
-                .action = i.action.s,
-                .count = 1,
-            });
-    arena_fini(&arena);
-    return rc;
+    if (may_want(p, err) != 0)
+        return -1;
+    return event_news_object(p->events, m->body, err);
 }
 
-/* News of the own Pod, if it is known. Takes over message. */
-static void
-note_pod(const struct projector *p, bool warning, const char *reason,
-         const char *action, int64_t count, char *message)
+/* The own Pod; its name is empty if it is not known. */
+static struct event_object
+own_pod(const struct projector *p)
 {
-    struct worker *w = p->worker;
-    const char *namespace = worker_option(w, "pod-namespace");
+    const char *namespace = worker_option(p->worker, "pod-namespace");
 
     if (namespace[0] == '\0')
-    namespace = worker_option(w, "leader-election-namespace");
-    if (worker_option(w, "pod-name")[0] != '\0')
-        event_sender_note(p->events,
-                          &(struct event_note){
-                              .object = {.api_version = "v1",
-                                         .kind = "Pod",
-                                         .namespace = namespace,
-                                         .name = worker_option(w, "pod-name"),
-                                         .uid = worker_option(w, "pod-uid")},
-                              .warning = warning,
-                              .reason = reason,
-                              .message = message,
-                              .action = action,
-                              .count = count,
-                          });
-    free(message);
+    namespace = worker_option(p->worker, "leader-election-namespace");
+    return (struct event_object){
+        .api_version = "v1",
+        .kind = "Pod",
+        .namespace = namespace,
+        .name = worker_option(p->worker, "pod-name"),
+        .uid = worker_option(p->worker, "pod-uid"),
+    };
 }
 
 static int
 on_worker_died(void *state, struct chan *from, struct message *m,
                struct err *err)
 {
-    struct projector *p = state;
-    struct unpack u = unpack_fields(m->body);
-    const char *name = role_name((enum role)unpack_int(&u));
-    int64_t deaths = unpack_int(&u);
-    struct str cause = unpack_str(&u);
-    bool final = unpack_bool(&u);
+    const struct projector *p = state;
+    struct event_object pod = own_pod(p);
 
     (void)from;
-    if (unpack_end(&u, err) != 0)
-        return -1;
-    note_pod(p, true, final ? "WorkerGivenUp" : "WorkerDied",
-             final ? "Stop" : "Restart", deaths,
-             mem_printf("worker %s died: %.*s; %s", name, (int)cause.n, cause.s,
-                        final ? "it never got ready, the control plane ends"
-                              : "it is started again"));
-    return 0;
+    return event_news_died(p->events, &pod, m->body, err);
 }
 
 static int
 on_worker_back(void *state, struct chan *from, struct message *m,
                struct err *err)
 {
-    struct projector *p = state;
-    struct unpack u = unpack_fields(m->body);
-    int64_t role = unpack_int(&u);
+    const struct projector *p = state;
+    struct event_object pod = own_pod(p);
 
     (void)from;
-    if (unpack_end(&u, err) != 0)
-        return -1;
-    note_pod(
-        p, false, "WorkerRecovered", "Restart", 1,
-        mem_printf("worker %s is ready again", role_name((enum role)role)));
-    return 0;
+    return event_news_back(p->events, &pod, m->body, err);
 }
 
 static int
@@ -534,20 +488,13 @@ fini(void *state)
 }
 
 static const struct worker_handler handlers[] = {
-    {MSG_PLAN_BEGIN, on_plan_begin},
-    {MSG_PLAN_END, on_plan_end},
-    {MSG_RACK_WRITE, on_intent},
-    {MSG_RACK_DELETE, on_intent},
-    {MSG_RACK_LOOK, on_intent},
-    {MSG_FINALIZER, on_intent},
-    {MSG_NODE_APPLY, on_intent},
-    {MSG_STATUS_WRITE, on_intent},
-    {MSG_WITHDRAW, on_withdraw},
-    {MSG_TERM_BEGAN, on_term_began},
-    {MSG_TERM_ENDED, on_term_ended},
-    {MSG_EVENT, on_event},
-    {MSG_WORKER_DIED, on_worker_died},
-    {MSG_WORKER_BACK, on_worker_back},
+    {MSG_PLAN_BEGIN, on_plan_begin},   {MSG_PLAN_END, on_plan_end},
+    {MSG_RACK_WRITE, on_intent},       {MSG_RACK_DELETE, on_intent},
+    {MSG_RACK_LOOK, on_intent},        {MSG_FINALIZER, on_intent},
+    {MSG_NODE_APPLY, on_intent},       {MSG_STATUS_WRITE, on_intent},
+    {MSG_WITHDRAW, on_withdraw},       {MSG_TERM_BEGAN, on_term_began},
+    {MSG_TERM_ENDED, on_term_ended},   {MSG_EVENT, on_event},
+    {MSG_WORKER_DIED, on_worker_died}, {MSG_WORKER_BACK, on_worker_back},
 };
 
 static const struct worker_ops ops = {

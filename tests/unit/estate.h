@@ -1661,7 +1661,7 @@ projector_hear(struct estate *e)
         plan_begin(e, &f);
     else if (f.type == MSG_PLAN_END)
         orphan_slots(e, false);
-    else
+    else if (f.type != MSG_EVENT) /* nobody answers that */
         accept_order(e, order_new(&f));
     buf_fini(&f.body);
     return true;
