@@ -1661,7 +1661,7 @@ projector_hear(struct estate *e)
         plan_begin(e, &f);
     else if (f.type == MSG_PLAN_END)
         orphan_slots(e, false);
-    else if (f.type != MSG_EVENT) /* nobody answers that */
+    else
         accept_order(e, order_new(&f));
     buf_fini(&f.body);
     return true;
@@ -1838,7 +1838,8 @@ hear_intent(void *arg, uint16_t type, uint32_t id, struct str body)
     struct estate *e = arg;
 
     trace(e, "says", type, body);
-    if (e->projector.linked)
+    /* News for people is nothing to this projector. */
+    if (e->projector.linked && type != MSG_EVENT)
         wire_put(&e->intents, type, id, body);
     if (e->placer.wishes.open > e->most_open)
         e->most_open = e->placer.wishes.open;
