@@ -30,7 +30,8 @@ struct chan {
     struct event *readable, *writable;
     int fd;
     struct buf in, out;
-    uint64_t sent; /* bytes of the stream already out */
+    uint64_t sent;             /* bytes of the stream already out */
+    struct chan_counts counts; /* but the bytes that are out */
     struct outgoing outgoing[MAX_DESCRIPTORS];
     size_t noutgoing;
     int incoming[MAX_DESCRIPTORS];
@@ -144,6 +145,7 @@ receive(struct chan *chan)
 
     if (n > 0) {
         buf_grew(&chan->in, (size_t)n);
+        chan->counts.received_bytes += (uint64_t)n;
         take_descriptors(chan, &msg);
     }
     return n;
@@ -180,6 +182,7 @@ deliver(struct chan *chan, const struct frame *frame, struct err *err)
 
     if (u == NULL)
         return err_prefix(err, "%s", message_name(frame->type));
+    chan->counts.received++;
     message.body = unpacked_root(u);
     rc = claim(chan, frame, &message, err);
     if (rc == 0)
@@ -368,6 +371,7 @@ queue(struct chan *chan, uint16_t type, uint16_t flags, uint32_t id,
     if (body.n > message_cap(type))
         fatal("%s of %zu bytes is above its cap", message_name(type), body.n);
     frame_add(&chan->out, type, flags, id, body);
+    chan->counts.sent++;
     if (!chan->freed)
         event_add(chan->writable, NULL);
 }
@@ -410,6 +414,15 @@ size_t
 chan_pending(const struct chan *chan)
 {
     return chan->out.len;
+}
+
+struct chan_counts
+chan_counts(const struct chan *chan)
+{
+    struct chan_counts counts = chan->counts;
+
+    counts.sent_bytes = chan->sent;
+    return counts;
 }
 
 enum role

@@ -67,6 +67,13 @@ bool chan_room(struct chan *chan);
 /* Bytes that wait to be sent. */
 size_t chan_pending(const struct chan *chan);
 
+/* What went over it so far. */
+struct chan_counts {
+    uint64_t sent, received; /* frames; those that wait count as sent */
+    uint64_t sent_bytes, received_bytes;
+};
+struct chan_counts chan_counts(const struct chan *chan);
+
 /* Tries to send what waits, without blocking, for a process about to end. */
 void chan_flush(struct chan *chan);
 

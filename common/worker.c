@@ -14,9 +14,13 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "proto/object.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
+
+/* Reports of facts that change often are so far apart at least. */
+#define REPORT_PERIOD CLOCK_SECOND
 
 struct worker {
     const struct worker_ops *ops;
@@ -24,14 +28,19 @@ struct worker {
     struct event_base *base;
     struct chan *control;
     struct chan *links[ROLE_COUNT];
-    int64_t generations[ROLE_COUNT]; /* of the peers at those links */
+    int64_t generations[ROLE_COUNT];     /* of the peers at those links */
+    struct chan_counts past[ROLE_COUNT]; /* of the links before those */
     struct arena options_memory;
     struct pair *options;
     size_t option_count;
     uint64_t generation;
     bool configured, started;
     bool over; /* the loop is about to end; nothing is taken any more */
-    struct buf reported; /* body of the last STATE */
+    struct buf reported;  /* body of the last STATE */
+    size_t reported_head; /* how much of it is not facts */
+    int64_t reported_at;
+    struct buf report; /* the body that waits, or empty */
+    struct event *report_timer;
     int status;
 };
 
@@ -106,29 +115,94 @@ worker_fail(struct worker *w, const char *text)
     finish(w, 1);
 }
 
+/* The body of a STATE; returns how much of it is not facts. */
+static size_t
+pack_report(struct buf *body, bool ok, const char *reason,
+            const struct worker_fact *facts)
+{
+    size_t count = 0;
+    size_t head;
+
+    while (facts != NULL && facts[count].name != NULL)
+        count++;
+    pack_array(body, 3);
+    pack_bool(body, ok);
+    pack_text(body, reason);
+    head = body->len;
+    pack_map(body, count);
+    for (size_t i = 0; i < count; i++) {
+        pack_text(body, facts[i].name);
+        pack_int(body, facts[i].number);
+    }
+    return head;
+}
+
+/* Takes over the body; what waited is out of date with it. */
+static void
+send_report(struct worker *w, struct buf *body, size_t head)
+{
+    event_del(w->report_timer);
+    buf_fini(&w->report);
+    if (!str_eq(buf_str(&w->reported), buf_str(body))) {
+        chan_send(w->control, MSG_STATE, 0, buf_str(body));
+        w->reported_at = clock_now();
+    }
+    buf_fini(&w->reported);
+    w->reported = *body;
+    w->reported_head = head;
+}
+
+static void
+on_report(evutil_socket_t fd, short what, void *arg)
+{
+    struct worker *w = arg;
+    struct buf body = w->report;
+
+    (void)fd;
+    (void)what;
+    w->report = (struct buf){0};
+    if (w->control == NULL)
+        buf_fini(&body);
+    else
+        send_report(w, &body, w->reported_head);
+}
+
 void
 worker_report(struct worker *w, bool ok, const char *reason,
               const struct worker_fact *facts)
 {
     struct buf body = {0};
-    size_t count = 0;
+    size_t head;
 
     if (w->control == NULL)
         return;
-    while (facts != NULL && facts[count].name != NULL)
-        count++;
-    pack_array(&body, 3);
-    pack_bool(&body, ok);
-    pack_text(&body, reason);
-    pack_map(&body, count);
-    for (size_t i = 0; i < count; i++) {
-        pack_text(&body, facts[i].name);
-        pack_int(&body, facts[i].number);
+    head = pack_report(&body, ok, reason, facts);
+    send_report(w, &body, head);
+}
+
+void
+worker_report_soon(struct worker *w, bool ok, const char *reason,
+                   const struct worker_fact *facts)
+{
+    int64_t wait = w->reported_at + REPORT_PERIOD - clock_now();
+    struct timeval tv = {wait / CLOCK_SECOND, wait % CLOCK_SECOND / 1000 + 1};
+    struct buf body = {0};
+    struct str said;
+    size_t head;
+
+    if (w->control == NULL)
+        return;
+    head = pack_report(&body, ok, reason, facts);
+    said = buf_str(&w->reported);
+    if (wait <= 0 || w->reported_head != head ||
+        memcmp(said.s, buf_bytes(&body), head) != 0) {
+        send_report(w, &body, head);
+        return;
     }
-    if (!str_eq(buf_str(&w->reported), buf_str(&body)))
-        chan_send(w->control, MSG_STATE, 0, buf_str(&body));
-    buf_fini(&w->reported);
-    w->reported = body;
+    buf_fini(&w->report);
+    w->report = body;
+    if (!event_pending(w->report_timer, EV_TIMEOUT, NULL))
+        event_add(w->report_timer, &tv);
 }
 
 static int
@@ -187,6 +261,17 @@ static void on_closed(void *arg, struct chan *chan, const char *reason);
 static const struct chan_ops link_ops = {on_message, on_room, on_closed};
 
 static void
+add_counts(struct chan_counts *sum, const struct chan *chan)
+{
+    struct chan_counts c = chan_counts(chan);
+
+    sum->sent += c.sent;
+    sum->received += c.received;
+    sum->sent_bytes += c.sent_bytes;
+    sum->received_bytes += c.received_bytes;
+}
+
+static void
 drop_link(struct worker *w, enum role peer)
 {
     struct chan *old = w->links[peer];
@@ -194,6 +279,7 @@ drop_link(struct worker *w, enum role peer)
     if (old == NULL)
         return;
     w->links[peer] = NULL;
+    add_counts(&w->past[peer], old);
     chan_free(old);
     if (w->ops->unlinked != NULL)
         w->ops->unlinked(w->state, peer);
@@ -248,6 +334,45 @@ on_stop(struct worker *w)
     return 0;
 }
 
+/* A link that exists, or existed. */
+static void
+measure_link(const struct worker *w, enum role peer, const struct chan *chan,
+             struct metrics *m)
+{
+    struct chan_counts counts = w->past[peer];
+
+    if (chan != NULL)
+        add_counts(&counts, chan);
+    if (chan == NULL && counts.received == 0 && counts.sent == 0)
+        return;
+    metrics_set(m, METRIC_LINK_SENT, peer, 0, (int64_t)counts.sent);
+    metrics_set(m, METRIC_LINK_RECEIVED, peer, 0, (int64_t)counts.received);
+    metrics_set(m, METRIC_LINK_SENT_BYTES, peer, 0, (int64_t)counts.sent_bytes);
+    metrics_set(m, METRIC_LINK_RECEIVED_BYTES, peer, 0,
+                (int64_t)counts.received_bytes);
+    metrics_set(m, METRIC_LINK_QUEUED_BYTES, peer, 0,
+                chan == NULL ? 0 : (int64_t)chan_pending(chan));
+}
+
+static int
+on_measure(struct worker *w)
+{
+    struct metrics *m = metrics_new();
+    struct buf body = {0};
+
+    measure_link(w, ROLE_SUPERVISOR, w->control, m);
+    for (unsigned peer = 0; peer < ROLE_COUNT; peer++)
+        if (peer != ROLE_SUPERVISOR)
+            measure_link(w, (enum role)peer, w->links[peer], m);
+    if (w->ops->measure != NULL)
+        w->ops->measure(w->state, m);
+    metrics_pack(&body, m, w->ops->role);
+    chan_send(w->control, MSG_METRICS, 0, buf_str(&body));
+    buf_fini(&body);
+    metrics_free(m);
+    return 0;
+}
+
 /* What the runtime itself answers; everything else is the worker's.  CONFIG
  * comes once, and first. */
 static int
@@ -269,6 +394,8 @@ on_message(void *arg, struct chan *chan, struct message *m, struct err *err)
         return on_linked(w, m, err);
     case MSG_START:
         return on_start(w, err);
+    case MSG_MEASURE:
+        return on_measure(w);
     case MSG_STOP:
         return on_stop(w);
     default:
@@ -374,6 +501,9 @@ worker_main(int argc, char **argv, const struct worker_ops *ops, void *state)
     w.base = event_base_new();
     if (w.base == NULL)
         fatal("no event loop");
+    w.report_timer = evtimer_new(w.base, on_report, &w);
+    if (w.report_timer == NULL)
+        fatal("no timer for reports");
     w.control = chan_new(w.base, WORKER_CONTROL_FD, ops->role, ROLE_SUPERVISOR,
                          &link_ops, &w);
     say_hello(&w);
@@ -385,6 +515,8 @@ worker_main(int argc, char **argv, const struct worker_ops *ops, void *state)
     chan_free(w.control);
     arena_fini(&w.options_memory);
     buf_fini(&w.reported);
+    buf_fini(&w.report);
+    event_free(w.report_timer);
     event_base_free(w.base);
     return w.status;
 }

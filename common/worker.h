@@ -15,6 +15,7 @@
  * START, say READY, work until STOP (or until the supervisor is gone), say BYE.
  * A worker's main.c is a struct worker_ops, a table of handlers and one call.
  */
+struct metrics;
 struct worker;
 
 /* The descriptor of the control link in every worker. */
@@ -47,6 +48,9 @@ struct worker_ops {
     void (*unlinked)(void *state, enum role peer);
     /* There is room on that link again (chan_room). */
     void (*room)(void *state, enum role peer);
+    /* The metrics are asked for: sets the worker's own; what all workers have
+     * is there already. */
+    void (*measure)(void *state, struct metrics *metrics);
     /* STOP came: finish what must be finished, then call worker_bye. NULL:
      * nothing to finish. */
     void (*stop)(void *state);
@@ -83,6 +87,11 @@ struct worker_fact {
  * What equals the last report is not sent. */
 void worker_report(struct worker *w, bool ok, const char *reason,
                    const struct worker_fact *facts);
+
+/* The same for what changes often: where only facts differ, it is sent no
+ * sooner than a second after the last report. */
+void worker_report_soon(struct worker *w, bool ok, const char *reason,
+                        const struct worker_fact *facts);
 
 /* The work is finished: BYE, then the process ends with status 0. */
 void worker_bye(struct worker *w);

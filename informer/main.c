@@ -15,6 +15,7 @@
 #include "common/kube/access.h"
 #include "common/kube/config.h"
 #include "common/kube/http.h"
+#include "common/kube/stats.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/worker.h"
@@ -38,6 +39,7 @@ struct informer {
     struct chan *reader; /* or NULL */
     unsigned wanted;     /* kinds that the reader subscribed to last */
     bool started;        /* START came */
+    int64_t behind;      /* since when the feed has waited; 0: it does not */
     int64_t dropped;     /* changes that were none for any reader */
     struct event *turn;  /* runs once after all of what is due now */
     struct event *facts; /* a report is due */
@@ -160,6 +162,35 @@ report_change(struct informer *in)
     }
 }
 
+static void
+measure_kind(const struct informer *in, unsigned kind, struct metrics *m)
+{
+    struct source_counts c = source_counts(in->sources[kind]);
+
+    metrics_set(m, METRIC_CACHE_OBJECTS, kind, 0,
+                (int64_t)store_count(in->store, kind));
+    metrics_set(m, METRIC_CACHE_SYNCED, kind, 0,
+                store_complete(in->store, kind));
+    metrics_set(m, METRIC_CACHE_LISTS, kind, 0, c.lists);
+    metrics_set(m, METRIC_CACHE_WATCHES, kind, 0, c.watches);
+    metrics_set(m, METRIC_CACHE_EVENTS, kind, 0, c.events);
+    metrics_set(m, METRIC_CACHE_SKIPPED, kind, 0, c.bad);
+}
+
+static void
+measure(void *state, struct metrics *m)
+{
+    const struct informer *in = state;
+
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        measure_kind(in, kind, m);
+    metrics_set(m, METRIC_CACHE_UNCHANGED, 0, 0, in->dropped);
+    metrics_set(m, METRIC_FEED_PENDING, 0, 0, (int64_t)feed_pending(in->feed));
+    metrics_set(m, METRIC_FEED_LAG, 0, 0,
+                in->behind == 0 ? 0 : clock_now() - in->behind);
+    kube_stats_measure(kube_client_stats(in->client), m);
+}
+
 /* --- from the sources to the reader --- */
 
 /* Something came in; look at it once all that is there has been taken. */
@@ -172,13 +203,23 @@ on_changed(void *arg)
 }
 
 static void
+pump(struct informer *in)
+{
+    feed_pump(in->feed);
+    if (feed_pending(in->feed) == 0)
+        in->behind = 0;
+    else if (in->behind == 0)
+        in->behind = clock_now();
+}
+
+static void
 on_turn(evutil_socket_t fd, short what, void *arg)
 {
     struct informer *in = arg;
 
     (void)fd;
     (void)what;
-    feed_pump(in->feed);
+    pump(in);
     report_change(in);
 }
 
@@ -296,6 +337,7 @@ on_unlinked(void *state, enum role peer)
     if (peer != ROLE_PLACER)
         return;
     feed_close(in->feed);
+    in->behind = 0;
     in->reader = NULL;
 }
 
@@ -305,7 +347,7 @@ on_room(void *state, enum role peer)
     struct informer *in = state;
 
     if (peer == ROLE_PLACER)
-        feed_pump(in->feed);
+        pump(in);
 }
 
 /* --- life --- */
@@ -378,6 +420,7 @@ static const struct worker_ops ops = {
     .start = start,
     .unlinked = on_unlinked,
     .room = on_room,
+    .measure = measure,
     .fini = fini,
 };
 

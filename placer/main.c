@@ -12,6 +12,7 @@
 #include "common/mem.h"
 #include "common/worker.h"
 #include "placer/input.h"
+#include "placer/measure.h"
 #include "placer/recorder.h"
 #include "placer/replay.h"
 #include "proto/pack.h"
@@ -23,12 +24,22 @@ struct state {
     struct chan *projector; /* NULL: not linked */
 };
 
+/* The term in which a plan was made, 0: none; readiness hangs on it. */
+static uint64_t
+planned_term(const struct placer *p)
+{
+    return p->led == p->term ? p->term : 0;
+}
+
+typedef void report_fn(struct worker *w, bool ok, const char *reason,
+                       const struct worker_fact *facts);
+
 static void
-report(const struct state *s)
+report_by(const struct state *s, report_fn *say)
 {
     const struct placer *p = &s->placer;
     const struct worker_fact facts[] = {
-        {"term", (int64_t)(p->led == p->term ? p->term : 0)},
+        {"term", (int64_t)planned_term(p)},
         {"profiles", (int64_t)p->world.kinds[KIND_PROFILE].count},
         {"inventories", (int64_t)p->world.kinds[KIND_INVENTORY].count},
         {"racks", (int64_t)p->world.kinds[KIND_RACK].count},
@@ -37,9 +48,14 @@ report(const struct state *s)
         {NULL, 0},
     };
 
-    worker_report(s->worker, p->synced,
-                  p->synced ? "" : "waiting for the informer's snapshot",
-                  facts);
+    say(s->worker, p->synced,
+        p->synced ? "" : "waiting for the informer's snapshot", facts);
+}
+
+static void
+report(const struct state *s)
+{
+    report_by(s, worker_report);
 }
 
 static void
@@ -150,13 +166,16 @@ on_frame(void *state, struct chan *from, struct message *m, struct err *err)
         .bytes = m->bytes,
         .body = m->body,
     };
+    uint64_t planned = planned_term(&s->placer);
     int rc = take(s, &in, err);
 
     /* Objects and results come by the thousand; what ends a batch tells. */
-    if (m->type == MSG_SYNC_END || m->type == MSG_BATCH_END ||
-        m->type == MSG_WRITTEN_END || m->type == MSG_TERM_BEGAN ||
-        m->type == MSG_TERM_ENDED)
+    if (m->type == MSG_TERM_BEGAN || m->type == MSG_TERM_ENDED ||
+        planned_term(&s->placer) != planned)
         report(s);
+    else if (m->type == MSG_SYNC_END || m->type == MSG_BATCH_END ||
+             m->type == MSG_WRITTEN_END)
+        report_by(s, worker_report_soon);
     return rc;
 }
 
@@ -166,6 +185,14 @@ fini(void *state)
     struct state *s = state;
 
     recorder_fini(&s->recorder);
+}
+
+static void
+measure(void *state, struct metrics *m)
+{
+    const struct state *s = state;
+
+    placer_measure(&s->placer, m);
 }
 
 static const struct worker_handler handlers[] = {
@@ -185,6 +212,7 @@ static const struct worker_ops ops = {
     .configure = configure,
     .granted = granted,
     .start = start,
+    .measure = measure,
     .linked = linked,
     .unlinked = unlinked,
     .fini = fini,

@@ -374,6 +374,7 @@ placer_fini(struct placer *p)
     tally_fini(&p->tally);
     plan_fini(&p->plan);
     wish_fini(&p->wishes);
+    news_fini(&p->news);
     world_fini(&p->world);
 }
 
@@ -671,6 +672,7 @@ remove_declaration(struct placer *p, const char *name, enum object_kind kind)
         return;
     wish_drop(&p->wishes, ACTION_INVENTORY_STATUS, str_of(name));
     wish_drop(&p->wishes, ACTION_INVENTORY_FINALIZER, str_of(name));
+    news_forget(&p->news, name);
 }
 
 static void

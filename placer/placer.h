@@ -3,6 +3,7 @@
 #define PLACER_PLACER_H
 
 #include "placer/alloc.h"
+#include "placer/news.h"
 #include "placer/plan.h"
 #include "placer/project.h"
 #include "placer/tally.h"
@@ -24,6 +25,7 @@ struct placer {
     struct alloc alloc;
     struct tally tally;
     struct wishes wishes;
+    struct news news;
     struct map pending; /* struct pending by rack name (pending.h) */
     struct map noted;   /* of the projector's ledger, not settled yet */
     char *racks_as_of;  /* up to which version the feed shows racks, or NULL */

@@ -295,6 +295,7 @@ say_inventory(struct placer *p, const struct numbers *n)
     set_programmed(&c[1], &arena, p, n, &c[0], &c[3]);
     set_satisfied(&c[2], &arena, p, n);
     add_inventory_fields(&fields, n);
+    news_inventory(p, o, c, INVENTORY_CONDITIONS);
     say(p, ACTION_INVENTORY_STATUS, &o->meta, &o->status, buf_str(&fields), c,
         INVENTORY_CONDITIONS);
     buf_fini(&fields);

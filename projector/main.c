@@ -12,16 +12,19 @@
 #include "common/kube/access.h"
 #include "common/kube/config.h"
 #include "common/kube/http.h"
+#include "common/kube/stats.h"
 #include "common/lease_page.h"
 #include "common/mem.h"
 #include "common/worker.h"
+#include "projector/event_news.h"
+#include "projector/event_sender.h"
 #include "projector/intent.h"
 #include "projector/write.h"
 #include "proto/frame.h"
 #include "proto/unpack.h"
 
 /* How often the supervisor hears how we are while work goes on. */
-#define REPORT_EVERY (500 * CLOCK_MS)
+#define REPORT_EVERY CLOCK_SECOND
 
 struct projector {
     struct worker *worker;
@@ -29,10 +32,12 @@ struct projector {
     struct kube_client *client;
     struct intents *intents;
     struct writer *writer;
+    struct event_sender *events;
     struct lease_page *page;
     struct event *report;
-    struct chan *placer; /* NULL: there is none */
-    bool opened;         /* the placer has been told what was written */
+    int64_t ended[ACTION_COUNT][OUTCOME_COUNT]; /* intents */
+    struct chan *placer;                        /* NULL: there is none */
+    bool opened; /* the placer has been told what was written */
     bool stopping;
     struct kube_access *access;
     struct err missing; /* what we are not allowed; empty: nothing */
@@ -66,6 +71,28 @@ report(struct projector *p)
 }
 
 static void
+measure(void *state, struct metrics *m)
+{
+    const struct projector *p = state;
+    struct intents_counts counts = intents_counts(p->intents);
+    struct writer_state writer;
+
+    writer_state(p->writer, &writer);
+    metrics_set(m, METRIC_INTENTS_QUEUED, 0, 0, (int64_t)counts.queued);
+    metrics_set(m, METRIC_INTENTS_IN_FLIGHT, 0, 0, (int64_t)counts.in_flight);
+    metrics_set(m, METRIC_INTENTS_RETRIED, 0, 0, (int64_t)writer.retries);
+    metrics_set(m, METRIC_WINDOW, 0, 0, writer.window);
+    metrics_set(m, METRIC_WINDOW_USED, 0, 0, writer.requests);
+    for (unsigned i = 0; i < ACTION_COUNT; i++) {
+        metrics_set(m, METRIC_WRITES, i, 0, (int64_t)writer.writes[i]);
+        for (unsigned j = 0; j < OUTCOME_COUNT; j++)
+            metrics_set(m, METRIC_INTENTS_DONE, i, j, p->ended[i][j]);
+    }
+    event_sender_measure(p->events, m);
+    kube_stats_measure(kube_client_stats(p->client), m);
+}
+
+static void
 on_report(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
@@ -77,7 +104,7 @@ on_report(evutil_socket_t fd, short what, void *arg)
 static void
 report_soon(struct projector *p)
 {
-    const struct timeval wait = {.tv_usec = REPORT_EVERY / 1000};
+    const struct timeval wait = {.tv_sec = REPORT_EVERY / CLOCK_SECOND};
 
     if (!event_pending(p->report, EV_TIMEOUT, NULL))
         event_add(p->report, &wait);
@@ -111,11 +138,20 @@ on_reply(void *arg, const struct reply *reply)
     struct projector *p = arg;
     struct buf body = {0};
 
+    p->ended[reply->result.action][reply->result.outcome]++;
     if (p->placer == NULL)
         return;
     result_pack(&body, &reply->result);
     chan_send(p->placer, MSG_RESULT, reply->id, buf_str(&body));
     buf_fini(&body);
+}
+
+static void
+end_if_settled(struct projector *p)
+{
+    if (p->stopping && intents_settled(p->intents) &&
+        !event_sender_busy(p->events))
+        worker_bye(p->worker);
 }
 
 static void
@@ -125,8 +161,13 @@ on_turned(void *arg)
 
     open_link(p);
     report_soon(p);
-    if (p->stopping && intents_settled(p->intents))
-        worker_bye(p->worker);
+    end_if_settled(p);
+}
+
+static void
+on_event_turned(void *arg)
+{
+    end_if_settled(arg);
 }
 
 static int
@@ -173,6 +214,58 @@ on_withdraw(void *state, struct chan *from, struct message *m, struct err *err)
     arena_fini(&arena);
     report_soon(p);
     return result;
+}
+
+/* News for the cluster's users. */
+
+static int
+on_event(void *state, struct chan *from, struct message *m, struct err *err)
+{
+    const struct projector *p = state;
+
+    (void)from;
+    if (may_want(p, err) != 0)
+        return -1;
+    return event_news_object(p->events, m->body, err);
+}
+
+/* The own Pod; its name is empty if it is not known. */
+static struct event_object
+own_pod(const struct projector *p)
+{
+    const char *namespace = worker_option(p->worker, "pod-namespace");
+
+    if (namespace[0] == '\0')
+    namespace = worker_option(p->worker, "leader-election-namespace");
+    return (struct event_object){
+        .api_version = "v1",
+        .kind = "Pod",
+        .namespace = namespace,
+        .name = worker_option(p->worker, "pod-name"),
+        .uid = worker_option(p->worker, "pod-uid"),
+    };
+}
+
+static int
+on_worker_died(void *state, struct chan *from, struct message *m,
+               struct err *err)
+{
+    const struct projector *p = state;
+    struct event_object pod = own_pod(p);
+
+    (void)from;
+    return event_news_died(p->events, &pod, m->body, err);
+}
+
+static int
+on_worker_back(void *state, struct chan *from, struct message *m,
+               struct err *err)
+{
+    const struct projector *p = state;
+    struct event_object pod = own_pod(p);
+
+    (void)from;
+    return event_news_back(p->events, &pod, m->body, err);
 }
 
 static int
@@ -276,6 +369,21 @@ make_writer(struct projector *p)
     p->writer = writer_new(&setup);
 }
 
+/* Who reports: the Pod, or whatever machine this is. */
+static void
+make_event_sender(struct projector *p)
+{
+    char host[256] = "";
+    const char *name = worker_option(p->worker, "pod-name");
+
+    if (name[0] == '\0') {
+        gethostname(host, sizeof(host) - 1);
+        name = host;
+    }
+    p->events =
+        event_sender_new(worker_base(p->worker), name, on_event_turned, p);
+}
+
 /* What cannot fail comes first: if the rest does, frames that are on their way
  * still find it. */
 static int
@@ -285,6 +393,7 @@ configure(void *state, struct worker *w, struct err *err)
 
     p->worker = w;
     make_writer(p);
+    make_event_sender(p);
     p->report = event_new(worker_base(w), -1, 0, on_report, p);
     if (p->report == NULL)
         fatal("no timer");
@@ -296,6 +405,7 @@ configure(void *state, struct worker *w, struct err *err)
     if (p->client == NULL)
         return -1;
     writer_client(p->writer, p->client);
+    event_sender_client(p->events, p->client);
     return 0;
 }
 
@@ -357,6 +467,7 @@ stop(void *state)
     struct projector *p = state;
 
     p->stopping = true;
+    event_sender_stop(p->events);
     writer_stop(p->writer);
 }
 
@@ -366,6 +477,7 @@ fini(void *state)
     struct projector *p = state;
 
     writer_free(p->writer);
+    event_sender_free(p->events);
     intents_free(p->intents);
     kube_client_free(p->client);
     kube_access_free(p->access);
@@ -376,12 +488,13 @@ fini(void *state)
 }
 
 static const struct worker_handler handlers[] = {
-    {MSG_PLAN_BEGIN, on_plan_begin}, {MSG_PLAN_END, on_plan_end},
-    {MSG_RACK_WRITE, on_intent},     {MSG_RACK_DELETE, on_intent},
-    {MSG_RACK_LOOK, on_intent},      {MSG_FINALIZER, on_intent},
-    {MSG_NODE_APPLY, on_intent},     {MSG_STATUS_WRITE, on_intent},
-    {MSG_WITHDRAW, on_withdraw},     {MSG_TERM_BEGAN, on_term_began},
-    {MSG_TERM_ENDED, on_term_ended},
+    {MSG_PLAN_BEGIN, on_plan_begin},   {MSG_PLAN_END, on_plan_end},
+    {MSG_RACK_WRITE, on_intent},       {MSG_RACK_DELETE, on_intent},
+    {MSG_RACK_LOOK, on_intent},        {MSG_FINALIZER, on_intent},
+    {MSG_NODE_APPLY, on_intent},       {MSG_STATUS_WRITE, on_intent},
+    {MSG_WITHDRAW, on_withdraw},       {MSG_TERM_BEGAN, on_term_began},
+    {MSG_TERM_ENDED, on_term_ended},   {MSG_EVENT, on_event},
+    {MSG_WORKER_DIED, on_worker_died}, {MSG_WORKER_BACK, on_worker_back},
 };
 
 static const struct worker_ops ops = {
@@ -391,6 +504,7 @@ static const struct worker_ops ops = {
     .configure = configure,
     .granted = granted,
     .start = start,
+    .measure = measure,
     .linked = linked,
     .unlinked = unlinked,
     .stop = stop,

@@ -141,6 +141,33 @@ intent_finalizer_unpack(struct intent_finalizer *i, const struct value *body,
 }
 
 void
+intent_event_pack(struct buf *out, const struct intent_event *i)
+{
+    pack_array(out, 6);
+    put_target(out, &i->target);
+    pack_int(out, i->kind);
+    pack_bool(out, i->warning);
+    pack_str(out, i->reason);
+    pack_str(out, i->message);
+    pack_str(out, i->action);
+}
+
+int
+intent_event_unpack(struct intent_event *i, const struct value *body,
+                    struct arena *arena, struct err *err)
+{
+    struct unpack u = unpack_fields(body);
+
+    get_target(&u, &i->target, arena);
+    i->kind = (enum object_kind)get_enum(&u, KIND_COUNT);
+    i->warning = unpack_bool(&u);
+    i->reason = fields_get_str(&u, arena);
+    i->message = fields_get_str(&u, arena);
+    i->action = fields_get_str(&u, arena);
+    return unpack_end(&u, err);
+}
+
+void
 intent_status_pack(struct buf *out, const struct intent_status *i)
 {
     pack_array(out, 4);

@@ -69,6 +69,15 @@ struct intent_status {
     struct object_status status;
 };
 
+/* News about an object for its users, a Kubernetes Event; no intent: nobody
+ * answers it. */
+struct intent_event {
+    struct target target;
+    enum object_kind kind;
+    bool warning; /* else normal */
+    struct str reason, message, action;
+};
+
 /* How an intent ended. A transient failure ends none: the projector goes on
  * trying. */
 enum outcome {
@@ -94,6 +103,7 @@ void intent_rack_pack(struct buf *out, const struct intent_rack *i);
 void intent_node_pack(struct buf *out, const struct intent_node *i);
 void intent_finalizer_pack(struct buf *out, const struct intent_finalizer *i);
 void intent_status_pack(struct buf *out, const struct intent_status *i);
+void intent_event_pack(struct buf *out, const struct intent_event *i);
 void intent_delete_pack(struct buf *out, const struct target *target);
 void intent_withdraw_pack(struct buf *out, enum action action, struct str name);
 void result_pack(struct buf *out, const struct result *r);
@@ -110,6 +120,8 @@ int intent_finalizer_unpack(struct intent_finalizer *i,
                             struct err *err);
 int intent_status_unpack(struct intent_status *i, const struct value *body,
                          struct arena *arena, struct err *err);
+int intent_event_unpack(struct intent_event *i, const struct value *body,
+                        struct arena *arena, struct err *err);
 int intent_delete_unpack(struct target *target, const struct value *body,
                          struct arena *arena, struct err *err);
 int intent_withdraw_unpack(enum action *action, struct str *name,

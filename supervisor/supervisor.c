@@ -15,12 +15,14 @@
 #include "common/lease_page.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "common/uuid.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
 #include "supervisor/child.h"
 #include "supervisor/health.h"
 #include "supervisor/listener.h"
+#include "supervisor/measure.h"
 #include "supervisor/options.h"
 #include "supervisor/recording.h"
 #include "supervisor/spawn.h"
@@ -65,7 +67,11 @@ struct process {
     pid_t pid;           /* 0: none */
     pid_t dead;          /* the last one that ended */
     char cause[64];      /* how it ended */
+    unsigned untold;     /* deaths that the projector has not been told of */
+    bool back_untold;    /* likewise, that it is back after one */
+    bool given_up;       /* its last death was one too many */
     uint64_t generation; /* of the last start */
+    int64_t started;     /* wall time of that */
 };
 
 struct supervisor {
@@ -77,6 +83,7 @@ struct supervisor {
     struct health health;
     struct buf readiness; /* body of the last READINESS */
     char *identity;
+    int64_t started; /* wall time */
     int resources[RESOURCE_COUNT];
     struct lease_page *page;
     uint64_t term; /* the running term; 0: none */
@@ -333,6 +340,114 @@ on_term_ended(struct process *p, struct message *m, struct err *err)
     return 0;
 }
 
+/* What the supervisor itself knows. */
+static void
+measure(const struct supervisor *sup, struct metrics *m)
+{
+    metrics_set(m, METRIC_BUILD_INFO, 0, 0, 1);
+    metrics_set(m, METRIC_READY, 0, 0, sup->was_ready);
+    measure_process(m, &(struct measured){.role = ROLE_SUPERVISOR,
+                                          .pid = getpid(),
+                                          .generation = 1,
+                                          .started = sup->started,
+                                          .up = true});
+    for (size_t i = 0; i < nitems(workers); i++) {
+        const struct process *p = &sup->processes[i];
+
+        measure_process(m, &(struct measured){
+                               .role = p->row->role,
+                               .pid = p->pid,
+                               .generation = p->generation,
+                               .started = p->started,
+                               .up = p->child.state == CHILD_RUNNING,
+                           });
+    }
+}
+
+/* One that does not read must not pile up questions. */
+static bool
+is_asked(const struct process *p)
+{
+    return p->child.state == CHILD_RUNNING && p->control != NULL &&
+           chan_room(p->control);
+}
+
+static void
+ask_metrics(const struct supervisor *sup, struct chan *web)
+{
+    struct buf list = {0};
+    struct buf body = {0};
+    size_t count = 0;
+
+    for (size_t i = 0; i < nitems(workers); i++) {
+        const struct process *p = &sup->processes[i];
+
+        if (!is_asked(p))
+            continue;
+        chan_send(p->control, MSG_MEASURE, 0, STR(""));
+        pack_int(&list, p->row->role);
+        count++;
+    }
+    pack_array(&body, 1);
+    pack_array(&body, count);
+    buf_adds(&body, buf_str(&list));
+    chan_send(web, MSG_MEASURING, 0, buf_str(&body));
+    buf_fini(&list);
+    buf_fini(&body);
+}
+
+static int
+on_measure(struct process *p, struct message *m, struct err *err)
+{
+    struct metrics *metrics;
+    struct buf body = {0};
+
+    (void)m;
+    (void)err;
+    if (!chan_room(p->control))
+        return 0;
+    metrics = metrics_new();
+    measure(p->sup, metrics);
+    metrics_pack(&body, metrics, ROLE_SUPERVISOR);
+    chan_send(p->control, MSG_METRICS, 0, buf_str(&body));
+    ask_metrics(p->sup, p->control);
+    buf_fini(&body);
+    metrics_free(metrics);
+    return 0;
+}
+
+/* To whoever shows them, if that one reads. */
+static void
+pass_metrics(const struct supervisor *sup, const struct metrics *metrics,
+             enum role from)
+{
+    struct buf body = {0};
+
+    metrics_pack(&body, metrics, from);
+    for (size_t i = 0; i < nitems(workers); i++) {
+        const struct process *p = &sup->processes[i];
+
+        if (is_wired(p) && hears(p, MSG_METRICS) && chan_room(p->control))
+            chan_send(p->control, MSG_METRICS, 0, buf_str(&body));
+    }
+    buf_fini(&body);
+}
+
+static int
+on_metrics(struct process *p, struct message *m, struct err *err)
+{
+    struct metrics *metrics = metrics_new();
+    enum role from;
+    int rc = metrics_unpack(metrics, &from, m->body, err);
+
+    if (rc == 0 && from != p->row->role)
+        rc = err_set(err, "they are those of %s", role_name(from));
+    if (rc == 0)
+        pass_metrics(p->sup, metrics, from);
+    metrics_free(metrics);
+    return rc;
+}
+
 static const struct {
     uint16_t type;
     int (*handle)(struct process *p, struct message *m, struct err *err);
@@ -345,6 +460,8 @@ static const struct {
     {MSG_FAILED, on_failed},
     {MSG_TERM_BEGAN, on_term_began},
     {MSG_TERM_ENDED, on_term_ended},
+    {MSG_MEASURE, on_measure},
+    {MSG_METRICS, on_metrics},
 };
 
 static int
@@ -392,6 +509,7 @@ do_spawn(struct process *p)
     int fd;
 
     p->generation++;
+    p->started = clock_wall();
     p->pid = spawn_worker(p->row->name, &fd, &err);
     if (p->pid < 0) {
         p->pid = p->dead = 0;
@@ -495,6 +613,57 @@ send_links(struct process *p)
     }
 }
 
+/* Tells of deaths and recoveries, for Events about the Pod.  While nobody can
+ * hear it the deaths of a worker are summed up. */
+static void
+tell_life(struct process *p, const struct process *to)
+{
+    struct buf body = {0};
+
+    if (p->untold > 0) {
+        pack_array(&body, 4);
+        pack_int(&body, p->row->role);
+        pack_int(&body, p->untold);
+        pack_text(&body, p->cause);
+        pack_bool(&body, p->given_up);
+        chan_send(to->control, MSG_WORKER_DIED, 0, buf_str(&body));
+    }
+    if (p->back_untold) {
+        buf_clear(&body);
+        pack_array(&body, 1);
+        pack_int(&body, p->row->role);
+        chan_send(to->control, MSG_WORKER_BACK, 0, buf_str(&body));
+    }
+    p->untold = 0;
+    p->back_untold = false;
+    buf_fini(&body);
+}
+
+static void
+tell_lives(struct supervisor *sup)
+{
+    for (size_t i = 0; i < nitems(workers); i++) {
+        const struct process *to = &sup->processes[i];
+
+        if (!is_wired(to) || !hears(to, MSG_WORKER_DIED) ||
+            !chan_room(to->control))
+            continue;
+        for (size_t j = 0; j < nitems(workers); j++)
+            tell_life(&sup->processes[j], to);
+    }
+}
+
+static void
+note_death(struct process *p, bool given_up)
+{
+    if (p->sup->health.stopping)
+        return;
+    p->untold++;
+    p->back_untold = false;
+    p->given_up = given_up;
+    tell_lives(p->sup);
+}
+
 /* What a worker must know that started in the middle of things. */
 static void
 send_standing(struct process *p)
@@ -521,6 +690,7 @@ do_wire(struct process *p)
     send_links(p);
     chan_send(p->control, MSG_START, 0, STR(""));
     send_standing(p);
+    tell_lives(p->sup);
 }
 
 static void
@@ -529,6 +699,8 @@ do_announce(struct process *p)
     log_info("worker running", F_INT("pid", p->pid),
              F_INT("milliseconds", (clock_now() - p->child.started) / CLOCK_MS),
              F_STR("worker", p->row->name), F_INT("generation", p->generation));
+    p->back_untold = p->generation > 1;
+    tell_lives(p->sup);
 }
 
 static void
@@ -566,6 +738,7 @@ do_restart(struct process *p)
     int64_t wait = (p->child.due - clock_now()) / CLOCK_MS;
 
     say_died(p, wait > 0 ? wait : 0);
+    note_death(p, false);
     health_died(&p->sup->health, p->row->role, clock_now());
     review(p->sup);
 }
@@ -574,6 +747,7 @@ static void
 do_give_up(struct process *p)
 {
     say_died(p, -1);
+    note_death(p, true);
     if (p->sup->status == 0)
         err_set(p->sup->err,
                 "%s died %d times without getting ready; its last lines in the "
@@ -889,7 +1063,8 @@ check_programs(struct err *err)
 int
 supervisor_run(const struct options *options, struct err *err)
 {
-    struct supervisor sup = {.options = options, .err = err};
+    struct supervisor sup = {
+        .options = options, .err = err, .started = clock_wall()};
 
     if (check_programs(err) != 0)
         return 1;

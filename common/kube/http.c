@@ -10,6 +10,7 @@
 #include "common/kube/auth.h"
 #include "common/kube/config.h"
 #include "common/kube/loop.h"
+#include "common/kube/stats.h"
 #include "common/kube/target.h"
 #include "common/kube/transfer.h"
 #include "common/mem.h"
@@ -36,6 +37,7 @@ struct kube_call {
     enum call_state state;
     struct event *timer; /* the nearer of both time limits */
     int64_t began_at;
+    enum api_verb verb;
     struct kube_transfer *transfer;
 };
 
@@ -48,6 +50,7 @@ struct kube_client {
     struct kube_auth *auth;
     struct kube_loop *loop;
     struct call_list queue, calls;
+    struct kube_stats stats;
     bool dropped;       /* some call is CALL_DROPPED */
     int refusals;       /* in a row */
     int64_t renewed_at; /* older connections are not used any more */
@@ -89,6 +92,18 @@ observe(struct kube_client *client, const struct kube_response *response,
     client->refusals = 0;
 }
 
+/* A watch may last for hours; what it took is the time until it opened. */
+static void
+count(const struct kube_call *call, int status)
+{
+    const struct kube_transfer *transfer = call->transfer;
+    bool watch = call->verb == API_WATCH && transfer->headed_at != 0;
+    int64_t end = watch ? transfer->headed_at : clock_now();
+
+    kube_stats_note(&call->client->stats, call->verb, status,
+                    end - call->began_at);
+}
+
 static void
 call_end(struct kube_call *call, CURLcode code)
 {
@@ -98,6 +113,7 @@ call_end(struct kube_call *call, CURLcode code)
     call->state = CALL_DONE;
     kube_transfer_response(call->transfer, code, &response);
     observe(call->client, &response, code);
+    count(call, response.status);
     req->done(req->arg, &response);
     call_free(call);
 }
@@ -130,7 +146,7 @@ set_timed_out(struct kube_transfer *transfer, bool idle)
 {
     const struct kube_request *req = &transfer->request;
     int64_t limit = idle ? req->idle_timeout : req->timeout;
-    const char *what = !transfer->headed ? "no answer came within"
+    const char *what = transfer->headed_at == 0 ? "no answer came within"
                        : idle ? "silent in the middle of its answer for"
                               : "the answer was not complete within";
 
@@ -286,6 +302,12 @@ kube_client_free(struct kube_client *client)
     free(client);
 }
 
+const struct kube_stats *
+kube_client_stats(const struct kube_client *client)
+{
+    return &client->stats;
+}
+
 struct kube_call *
 kube_send(struct kube_client *client, const struct kube_request *req)
 {
@@ -294,6 +316,7 @@ kube_send(struct kube_client *client, const struct kube_request *req)
     call->client = client;
     call->state = CALL_QUEUED;
     call->began_at = clock_now();
+    call->verb = kube_verb(req->method, req->path);
     call->transfer =
         kube_transfer_new(req, client->config->server, &client->target);
     call->timer = evtimer_new(client->base, on_time, call);

@@ -11,6 +11,7 @@
 
 struct event_base;
 struct kube_config;
+struct kube_stats;
 
 /*
  * Requests to the API server: HTTP/1.1 over TLS on a pool of kept connections,
@@ -97,6 +98,10 @@ struct kube_client *kube_client_new(struct event_base *base,
 /* Ends every call without its callback and frees the client; NULL is fine. Not
  * to be called from a callback of this client. */
 void kube_client_free(struct kube_client *client);
+
+/* What it has counted so far (stats.h): every call that ended, those cancelled
+ * apart. */
+const struct kube_stats *kube_client_stats(const struct kube_client *client);
 
 /* Starts a request. All of req is copied but arg. Never NULL: what fails at
  * once is reported through done, from the loop. */

@@ -106,7 +106,7 @@ tell_head(struct kube_transfer *transfer)
     const struct kube_request *req = &transfer->request;
     struct kube_response response;
 
-    transfer->headed = true;
+    transfer->headed_at = clock_now();
     if (req->head == NULL || !is_good(status_of(transfer)))
         return 0;
     fill_head(transfer, &response);
@@ -125,7 +125,7 @@ on_header(char *line, size_t size, size_t n, void *arg)
     if (transfer->closed)
         return 0;
     transfer->heard_at = clock_now();
-    if (empty && !transfer->headed && status_of(transfer) >= 200 &&
+    if (empty && transfer->headed_at == 0 && status_of(transfer) >= 200 &&
         tell_head(transfer) < 0)
         return 0;
     return bytes;

@@ -24,7 +24,7 @@ struct kube_transfer {
     CURL *easy; /* once prepared */
     struct curl_slist *headers, *connect_to;
     struct buf answer;  /* collected */
-    bool headed;        /* the header has come */
+    int64_t headed_at;  /* when the header came, on clock_now's clock; 0 */
     bool closed;        /* cancelled: no callback any more */
     int64_t heard_at;   /* last bytes, on clock_now's clock */
     int64_t expires_at; /* nothing is sent from then on; 0: no limit */

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/kube/access.h"
 #include "common/kube/config.h"
+#include "common/kube/stats.h"
 #include "common/lease_page.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -379,6 +380,22 @@ ask_access(struct elector *el, struct err *err)
     return el->access == NULL ? -1 : 0;
 }
 
+static void
+measure(void *state, struct metrics *m)
+{
+    const struct elector *el = state;
+    const struct lease_record *record;
+
+    if (el->election == NULL)
+        return;
+    record = election_record(el->election);
+    metrics_set(m, METRIC_LEADER, 0, 0,
+                election_view(el->election) == ELECTION_LEADER);
+    metrics_set(m, METRIC_LEASE_TRANSITIONS, 0, 0,
+                record == NULL ? 0 : record->transitions);
+    kube_stats_measure(wire_stats(el->wire), m);
+}
+
 /* The life of the worker. */
 
 static int
@@ -506,6 +523,7 @@ main(int argc, char **argv)
         .configure = configure,
         .granted = granted,
         .start = start,
+        .measure = measure,
         .stop = stop,
         .fini = fini,
     };

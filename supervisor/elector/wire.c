@@ -150,6 +150,12 @@ on_done(void *arg, const struct kube_response *response)
                    answer.outcome == ELECTION_FAILED ? err.text : NULL);
 }
 
+const struct kube_stats *
+wire_stats(const struct wire *wire)
+{
+    return kube_client_stats(wire->client);
+}
+
 /* The text to be sent; freed by the caller. NULL for a read. */
 static char *
 body_of(const struct wire *wire, enum election_verb verb,

@@ -9,6 +9,7 @@
 
 struct event_base;
 struct kube_config;
+struct kube_stats;
 
 /*
  * The requests of an election for one Lease, one at a time, with the live
@@ -34,6 +35,9 @@ struct wire *wire_new(struct event_base *base, const struct kube_config *kube,
 
 /* Ends the request under way without an answer; NULL is fine. */
 void wire_free(struct wire *wire);
+
+/* What its client has counted. */
+const struct kube_stats *wire_stats(const struct wire *wire);
 
 /* Sends ELECTION_GET, _CREATE or _UPDATE; record for the latter two.  Answered
  * later, from the loop. */

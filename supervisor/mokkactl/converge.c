@@ -118,7 +118,7 @@ said(void *arg, uint16_t type, uint32_t id, struct str bytes)
     struct unpacked *body;
     struct err err;
 
-    if (type == MSG_PLAN_BEGIN || type == MSG_PLAN_END)
+    if (type == MSG_PLAN_BEGIN || type == MSG_PLAN_END || type == MSG_EVENT)
         return;
     body = unpack_body(bytes, &err);
     if (body == NULL)

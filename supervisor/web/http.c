@@ -34,6 +34,15 @@ struct visit {
 
 TAILQ_HEAD(visits, visit);
 
+/* A request that has no answer yet. */
+struct waiting {
+    TAILQ_ENTRY(waiting) entry;
+    struct http *http;
+    struct evhttp_request *req;
+};
+
+TAILQ_HEAD(waiters, waiting);
+
 struct http {
     const struct http_ops *ops;
     void *arg;
@@ -41,6 +50,7 @@ struct http {
     struct evhttp_bound_socket *listener; /* NULL once stopped */
     struct visits visits;                 /* the oldest connection first */
     size_t count;
+    struct waiters waiters;
     struct event *tick;
     int64_t stop_at; /* of the end of patience, while stopping; else 0 */
 };
@@ -219,25 +229,86 @@ path_of(const struct evhttp_request *req)
 }
 
 static void
-on_request(struct evhttp_request *req, void *arg)
+reply(struct http *http, struct evhttp_request *req, int status,
+      struct http_answer *answer)
 {
-    struct http *http = arg;
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
     struct evbuffer *body = evhttp_request_get_output_buffer(req);
-    const char *allow = NULL;
-    struct buf text = {0};
-    int status = http->ops->answer(http->arg, method_of(req), path_of(req),
-                                   &text, &allow);
 
-    evbuffer_add(body, buf_str(&text).s, text.len);
-    evhttp_add_header(headers, "Content-Type", "application/json");
-    if (allow != NULL)
-        evhttp_add_header(headers, "Allow", allow);
+    evbuffer_add(body, buf_str(&answer->body).s, answer->body.len);
+    evhttp_add_header(headers, "Content-Type", answer->type);
+    if (answer->allow != NULL)
+        evhttp_add_header(headers, "Allow", answer->allow);
     if (http->listener == NULL)
         evhttp_add_header(headers, "Connection", "close");
     note_answer(http, req);
     evhttp_send_reply(req, status, NULL, NULL);
-    buf_fini(&text);
+}
+
+static void
+stop_waiting(struct waiting *waiting)
+{
+    TAILQ_REMOVE(&waiting->http->waiters, waiting, entry);
+    free(waiting);
+}
+
+/* The client left; evhttp frees the request. */
+static void
+on_left(struct evhttp_connection *connection, void *arg)
+{
+    (void)connection;
+    stop_waiting(arg);
+}
+
+/* false: it must wait. */
+static bool
+try_answer(struct http *http, struct evhttp_request *req)
+{
+    struct http_answer answer = {.type = "application/json"};
+    int status =
+        http->ops->answer(http->arg, method_of(req), path_of(req), &answer);
+
+    if (status != 0)
+        reply(http, req, status, &answer);
+    buf_fini(&answer.body);
+    return status != 0;
+}
+
+static void
+on_request(struct evhttp_request *req, void *arg)
+{
+    struct http *http = arg;
+    struct waiting *waiting;
+
+    if (try_answer(http, req))
+        return;
+    waiting = mem_zalloc(sizeof(*waiting));
+    waiting->http = http;
+    waiting->req = req;
+    TAILQ_INSERT_TAIL(&http->waiters, waiting, entry);
+    evhttp_connection_set_closecb(evhttp_request_get_connection(req), on_left,
+                                  waiting);
+}
+
+void
+http_retry(struct http *http)
+{
+    struct waiting *waiting;
+    size_t count = 0;
+
+    TAILQ_FOREACH(waiting, &http->waiters, entry)
+    count++;
+    /* Those that must go on waiting join the queue anew, at its end. */
+    for (; count > 0; count--) {
+        struct evhttp_request *req;
+
+        waiting = TAILQ_FIRST(&http->waiters);
+        req = waiting->req;
+        evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL,
+                                      NULL);
+        stop_waiting(waiting);
+        on_request(req, http);
+    }
 }
 
 static void
@@ -275,6 +346,7 @@ http_new(struct event_base *base, int fd, const struct http_ops *ops, void *arg,
     http->ops = ops;
     http->arg = arg;
     TAILQ_INIT(&http->visits);
+    TAILQ_INIT(&http->waiters);
     evutil_make_socket_nonblocking(fd);
     http->tick = evtimer_new(base, on_tick, http);
     http->server = evhttp_new(base);

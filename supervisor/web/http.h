@@ -18,12 +18,18 @@ struct event_base;
  */
 struct http;
 
+struct http_answer {
+    struct buf body;
+    const char *type;  /* Content-Type */
+    const char *allow; /* the header Allow, or NULL */
+};
+
 struct http_ops {
-    /* Appends the body of the answer to out and returns the status. method is
-     * "" if it is none of the usual ones.  *allow, if set, becomes the header
-     * Allow. */
+    /* Fills the answer and returns the status. method is "" if it is none of
+     * the usual ones. 0: not now; asked again by http_retry, which must come
+     * within a few seconds. */
     int (*answer)(void *arg, const char *method, const char *path,
-                  struct buf *out, const char **allow);
+                  struct http_answer *out);
     /* http_stop is done. */
     void (*stopped)(void *arg);
 };
@@ -34,6 +40,10 @@ struct http *http_new(struct event_base *base, int fd,
 
 /* Ends everything at once; NULL is fine. Not to be called from answer. */
 void http_free(struct http *http);
+
+/* Asks again for each request that was not answered. Not to be called from
+ * answer. */
+void http_retry(struct http *http);
 
 /* Stops accepting and closes idle connections at once; requests that have begun
  * are answered within patience (nanoseconds), then stopped is called, from the

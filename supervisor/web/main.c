@@ -1,30 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web: answers probes on the listener that the supervisor keeps, from what the
- * supervisor tells it.  It knows nothing of the API server.
+ * web: answers probes and scrapes on the listener that the supervisor keeps,
+ * from what the supervisor tells it.  It knows nothing of the API server.
  */
+#include <event2/event.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/worker.h"
 #include "supervisor/web/http.h"
 #include "supervisor/web/page.h"
+#include "supervisor/web/scrape.h"
 
 struct web {
     struct worker *worker;
     struct page *page;
     struct http *http;
-    int listener; /* granted, not in use yet; else -1 */
+    struct event *patience; /* of the scrape that is open */
+    int listener;           /* granted, not in use yet; else -1 */
 };
 
-static int
-answer(void *arg, const char *method, const char *path, struct buf *out,
-       const char **allow)
+/* Asks everybody, unless that is under way. */
+static void
+begin_scrape(struct web *web)
 {
-    const struct web *web = arg;
+    const struct timeval tv = {.tv_sec = SCRAPE_PATIENCE / CLOCK_SECOND};
+    struct chan *control = worker_control(web->worker);
 
-    return page_answer(web->page, method, path, out, allow);
+    if (!scrape_begin(page_scrape(web->page), clock_now()))
+        return;
+    if (control != NULL)
+        chan_send(control, MSG_MEASURE, 0, STR(""));
+    event_add(web->patience, &tv);
+}
+
+static int
+answer(void *arg, const char *method, const char *path, struct http_answer *out)
+{
+    struct web *web = arg;
+    struct page_head head;
+    int status =
+        page_answer(web->page, method, path, clock_now(), &out->body, &head);
+
+    out->type = head.type;
+    out->allow = head.allow;
+    if (status == 0)
+        begin_scrape(web);
+    return status;
+}
+
+static void
+end_scrape(struct web *web)
+{
+    event_del(web->patience);
+    scrape_end(page_scrape(web->page), clock_now());
+    http_retry(web->http);
+}
+
+static void
+on_patience(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    end_scrape(arg);
+}
+
+static void
+end_if_complete(struct web *web)
+{
+    const struct scrape *scrape = page_scrape(web->page);
+
+    if (scrape->open && scrape_complete(scrape, clock_now()))
+        end_scrape(web);
+}
+
+static int
+on_measuring(void *state, struct chan *from, struct message *message,
+             struct err *err)
+{
+    struct web *web = state;
+
+    (void)from;
+    if (scrape_measuring(page_scrape(web->page), message->body, err) != 0)
+        return -1;
+    end_if_complete(web);
+    return 0;
+}
+
+static int
+on_metrics(void *state, struct chan *from, struct message *message,
+           struct err *err)
+{
+    struct web *web = state;
+
+    (void)from;
+    if (scrape_metrics(page_scrape(web->page), message->body, err) != 0)
+        return -1;
+    end_if_complete(web);
+    return 0;
 }
 
 static void
@@ -52,7 +127,10 @@ configure(void *state, struct worker *w, struct err *err)
 
     (void)err;
     web->worker = w;
-    web->page = page_new();
+    web->page = page_new(worker_option(w, "leader-election-name"));
+    web->patience = evtimer_new(worker_base(w), on_patience, web);
+    if (web->patience == NULL)
+        fatal("no timer");
     return 0;
 }
 
@@ -87,6 +165,14 @@ start(void *state, struct err *err)
 }
 
 static void
+measure(void *state, struct metrics *m)
+{
+    const struct web *web = state;
+
+    page_measure(web->page, m);
+}
+
+static void
 stop(void *state)
 {
     const struct web *web = state;
@@ -108,6 +194,8 @@ fini(void *state)
 
     http_free(web->http);
     page_free(web->page);
+    if (web->patience != NULL)
+        event_free(web->patience);
     if (web->listener >= 0)
         close(web->listener);
 }
@@ -117,6 +205,8 @@ main(int argc, char **argv)
 {
     static const struct worker_handler handlers[] = {
         {MSG_READINESS, on_readiness},
+        {MSG_MEASURING, on_measuring},
+        {MSG_METRICS, on_metrics},
     };
     static const struct worker_ops ops = {
         .role = ROLE_WEB,
@@ -125,6 +215,7 @@ main(int argc, char **argv)
         .configure = configure,
         .granted = granted,
         .start = start,
+        .measure = measure,
         .stop = stop,
         .fini = fini,
     };

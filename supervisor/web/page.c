@@ -7,9 +7,15 @@
 
 #include "common/json_text.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "proto/unpack.h"
+#include "supervisor/web/exposition.h"
+#include "supervisor/web/scrape.h"
 
 struct page {
+    char *lease;
+    struct scrape scrape;
+    int64_t answered[WEB_PAGES][WEB_STATUSES];
     bool ready;
     struct buf readiness; /* the body of /readyz */
 };
@@ -33,10 +39,12 @@ add_whole(struct buf *out, bool ok, struct str reason)
 }
 
 struct page *
-page_new(void)
+page_new(const char *lease)
 {
     struct page *page = mem_zalloc(sizeof(*page));
 
+    page->lease = mem_strdup(lease);
+    scrape_init(&page->scrape);
     add_whole(&page->readiness, false, STR("starting"));
     return page;
 }
@@ -47,7 +55,15 @@ page_free(struct page *page)
     if (page == NULL)
         return;
     buf_fini(&page->readiness);
+    scrape_fini(&page->scrape);
+    free(page->lease);
     free(page);
+}
+
+struct scrape *
+page_scrape(struct page *page)
+{
+    return &page->scrape;
 }
 
 static int
@@ -101,42 +117,101 @@ page_readiness(struct page *page, const struct value *body, struct err *err)
 /* The pages. Each appends its body and returns the status. */
 
 static int
-healthz(const struct page *page, struct buf *out)
+healthz(const struct page *page, int64_t now, struct buf *out)
 {
     (void)page;
+    (void)now;
     add_whole(out, true, STR(""));
     return 200;
 }
 
 static int
-readyz(const struct page *page, struct buf *out)
+readyz(const struct page *page, int64_t now, struct buf *out)
 {
+    (void)now;
     buf_adds(out, buf_str(&page->readiness));
     return page->ready ? 200 : 503;
 }
 
+static int
+metrics(const struct page *page, int64_t now, struct buf *out)
+{
+    if (!scrape_fresh(&page->scrape, now))
+        return 0;
+    exposition_add(out, page->scrape.all, page->lease);
+    return 200;
+}
+
+#define JSON_TYPE "application/json"
+
 static const struct {
-    const char *path, *method;
-    int (*answer)(const struct page *page, struct buf *out);
+    const char *path, *method, *type;
+    int (*answer)(const struct page *page, int64_t now, struct buf *out);
 } pages[] = {
-    {"/healthz", "GET", healthz},
-    {"/readyz", "GET", readyz},
+    [WEB_HEALTHZ] = {"/healthz", "GET", JSON_TYPE, healthz},
+    [WEB_READYZ] = {"/readyz", "GET", JSON_TYPE, readyz},
+    [WEB_METRICS] = {"/metrics", "GET", EXPOSITION_TYPE, metrics},
 };
 
-int
-page_answer(const struct page *page, const char *method, const char *path,
-            struct buf *out, const char **allow)
+static enum web_page
+find(const char *path)
 {
-    *allow = NULL;
-    for (size_t i = 0; i < nitems(pages); i++) {
-        if (strcmp(pages[i].path, path) != 0)
-            continue;
-        if (strcmp(pages[i].method, method) == 0)
-            return pages[i].answer(page, out);
-        *allow = pages[i].method;
+    size_t i = 0;
+
+    while (i < nitems(pages) && strcmp(pages[i].path, path) != 0)
+        i++;
+    return (enum web_page)i;
+}
+
+static int
+answer(const struct page *page, enum web_page which, const char *method,
+       int64_t now, struct buf *out, struct page_head *head)
+{
+    *head = (struct page_head){.type = JSON_TYPE};
+    if (which == WEB_OTHER) {
+        add_whole(out, false, STR("not found"));
+        return 404;
+    }
+    if (strcmp(pages[which].method, method) != 0) {
+        head->allow = pages[which].method;
         add_whole(out, false, STR("method not allowed"));
         return 405;
     }
-    add_whole(out, false, STR("not found"));
-    return 404;
+    head->type = pages[which].type;
+    return pages[which].answer(page, now, out);
+}
+
+static void
+count(struct page *page, enum web_page which, int status)
+{
+    static const int statuses[WEB_STATUSES] = {
+        [WEB_200] = 200,
+        [WEB_404] = 404,
+        [WEB_405] = 405,
+        [WEB_503] = 503,
+    };
+
+    for (unsigned i = 0; i < WEB_STATUSES; i++)
+        page->answered[which][i] += statuses[i] == status;
+}
+
+int
+page_answer(struct page *page, const char *method, const char *path,
+            int64_t now, struct buf *out, struct page_head *head)
+{
+    enum web_page which = find(path);
+    int status = answer(page, which, method, now, out, head);
+
+    count(page, which, status);
+    return status;
+}
+
+void
+page_measure(const struct page *page, struct metrics *m)
+{
+    for (unsigned i = 0; i < WEB_PAGES; i++)
+        for (unsigned j = 0; j < WEB_STATUSES; j++)
+            if (page->answered[i][j] > 0)
+                metrics_set(m, METRIC_HTTP_REQUESTS, i, j,
+                            page->answered[i][j]);
 }

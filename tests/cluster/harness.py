@@ -253,10 +253,22 @@ class Cluster:
                      or e["stage"] == "ResponseStarted" and e["verb"] == "watch")]
 
     def writes(self, since=0, lease=False):
-        """Writes that were carried out, those of the Lease apart."""
+        """Writes that were carried out, those of the Lease and of Events
+        apart."""
         return [e for e in self.audit(since) if e["verb"] in WRITES
                 and e["responseStatus"]["code"] < 300
+                and e["objectRef"]["resource"] != "events"
                 and (e["objectRef"]["resource"] == "leases") == lease]
+
+    def event_writes(self, since=0):
+        """Requests about Events, whatever came of them."""
+        return [e for e in self.audit(since)
+                if e["objectRef"]["resource"] == "events"]
+
+    def events(self, namespace="default"):
+        """{(reason, message): Event}"""
+        return {(e["reason"], e["message"]): e
+                for e in self.api.items(f"/api/v1/namespaces/{namespace}/events")}
 
     def lists(self, since=0):
         """Of either form: in pages (that is, each page), or as a stream."""
@@ -309,6 +321,18 @@ class ControlPlane:
             connection.request(method, path)
             response = connection.getresponse()
             return response.status, json.loads(response.read())
+
+    def metrics(self):
+        """The page as {series: number}."""
+        connection = http.client.HTTPConnection(self.address(), timeout=5)
+        with contextlib.closing(connection):
+            connection.request("GET", "/metrics")
+            response = connection.getresponse()
+            text = response.read().decode()
+        assert response.status == 200, text
+        return {series: float(number) for series, _, number in (
+            line.rpartition(" ") for line in text.splitlines()
+            if not line.startswith("#"))}
 
     def ready(self):
         try:

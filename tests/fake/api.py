@@ -46,6 +46,7 @@ KINDS = {
     "sgpuracks": (GROUP, "SGPURack"),
     "leases": ("coordination.k8s.io/v1", "Lease"),
     "nodes": ("v1", "Node"),
+    "events": ("v1", "Event"),
 }
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 PATH = re.compile(r"/apis?/(?:[\w.]+/)?v1(?:alpha1)?/(?:namespaces/[\w.-]+/)?"
@@ -669,8 +670,15 @@ class Api:
         self.remove(plural, name)
         return 200, {"kind": "Status", "apiVersion": "v1", "status": "Success"}
 
+    def merge(self, exchange, plural, name):
+        """A merge patch of plain members."""
+        old = self.need(plural, name)
+        return 200, self.store(plural, {**old, **exchange.json()}, old)
+
     def apply(self, exchange, plural, name, part):
         """Server-side apply of labels and annotations."""
+        if exchange.headers["content-type"] == "application/merge-patch+json":
+            return self.merge(exchange, plural, name)
         wanted = exchange.json()["metadata"]
         old = self.objects[plural].get(name)
         if old is None:

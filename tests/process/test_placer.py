@@ -136,9 +136,9 @@ class Malformed(Recorded):
         """Plays a projector that does everything it is told."""
         link = worker.links["projector"]
         for found in link.now():
-            if found.name in ("PLAN_BEGIN", "PLAN_END", "WITHDRAW"):
+            if found.name in ("PLAN_BEGIN", "PLAN_END", "WITHDRAW", "EVENT"):
                 continue
-            action = {"RACK_WRITE": 0, "RACK_DELETE": 0, "NODE_APPLY": 1,
+            action = {"RACK_WRITE": 0, "RACK_DELETE": 0, "RACK_LOOK": 0, "NODE_APPLY": 1,
                       "FINALIZER": 2}.get(found.name)
             if action is None:
                 action = found.fields[1]

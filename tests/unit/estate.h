@@ -1838,7 +1838,8 @@ hear_intent(void *arg, uint16_t type, uint32_t id, struct str body)
     struct estate *e = arg;
 
     trace(e, "says", type, body);
-    if (e->projector.linked)
+    /* News for people is nothing to this projector. */
+    if (e->projector.linked && type != MSG_EVENT)
         wire_put(&e->intents, type, id, body);
     if (e->placer.wishes.open > e->most_open)
         e->most_open = e->placer.wishes.open;

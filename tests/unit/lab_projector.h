@@ -131,7 +131,8 @@ lab_hear(struct lab *l)
         struct arena arena = {0};
         struct unpacked *u;
 
-        if (said->type == MSG_PLAN_BEGIN || said->type == MSG_PLAN_END)
+        if (said->type == MSG_PLAN_BEGIN || said->type == MSG_PLAN_END ||
+            said->type == MSG_EVENT)
             continue;
         u = unpack_body(buf_str(&said->body), NULL);
         lab_take(l, lab_read(l, said, unpacked_root(u), &arena), said);

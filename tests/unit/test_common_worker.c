@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "common/worker.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
@@ -116,6 +117,10 @@ fini(void *state)
         abort();
 }
 
+/* From these ids on a CONTEND is reported soon, and then as not ok. */
+#define SOON 1000
+#define SOON_OK 2000
+
 static int
 on_contend(void *state, struct chan *from, struct message *message,
            struct err *err)
@@ -127,8 +132,19 @@ on_contend(void *state, struct chan *from, struct message *message,
     (void)err;
     if (from != worker_control(play->worker))
         abort();
-    worker_report(play->worker, false, play->letters, facts);
+    if (message->id < SOON)
+        worker_report(play->worker, false, play->letters, facts);
+    else
+        worker_report_soon(play->worker, message->id < SOON_OK, play->letters,
+                           facts);
     return 0;
+}
+
+static void
+measure(void *state, struct metrics *metrics)
+{
+    (void)state;
+    metrics_set(metrics, METRIC_LEADER, 0, 0, 1);
 }
 
 static int
@@ -146,6 +162,7 @@ child_main(void)
         .start = start,
         .linked = linked,
         .unlinked = unlinked,
+        .measure = measure,
         .stop = stop,
         .fini = fini,
     };
@@ -514,6 +531,88 @@ test_a_supervisor_that_breaks_a_rule_ends_the_worker(void **state)
     }
 }
 
+/* A STATE with this "id" among its facts. */
+static void
+assert_reports(struct child *child, bool ok, int64_t id)
+{
+    struct unpack u;
+    int64_t told = -1;
+
+    assert_int_equal(hear(child), MSG_STATE);
+    u = unpack_fields(unpacked_root(child->body));
+    assert_int_equal(unpack_bool(&u), ok);
+    unpack_str(&u);
+    value_int(value_get(unpack_map(&u), "id"), &told);
+    assert_int_equal(told, id);
+    hear_end(child);
+}
+
+static void
+test_facts_that_change_often_are_told_once_a_second(void **state)
+{
+    struct child child = child_start();
+
+    (void)state;
+    assert_hears(&child, MSG_HELLO);
+    say_config(&child, "me");
+    say(&child, MSG_CONTEND, SOON, STR("")); /* the first at once */
+    assert_reports(&child, true, SOON);
+    for (uint32_t id = SOON + 1; id < SOON + 50; id++)
+        say(&child, MSG_CONTEND, id, STR(""));
+    say(&child, MSG_MEASURE, 0, STR(""));
+    assert_hears(&child, MSG_METRICS);
+    assert_reports(&child, true, SOON + 49); /* and that alone */
+    /* What is no fact is told at once, and with it what waits. */
+    say(&child, MSG_CONTEND, SOON + 50, STR(""));
+    say(&child, MSG_CONTEND, SOON_OK, STR(""));
+    assert_reports(&child, false, SOON_OK);
+    say(&child, MSG_CONTEND, SOON_OK + 1, STR(""));
+    say(&child, MSG_CONTEND, SOON_OK, STR("")); /* as it was */
+    say(&child, MSG_STOP, 0, STR(""));
+    assert_hears(&child, MSG_STATE);
+    assert_hears(&child, MSG_BYE);
+    assert_hears(&child, 0);
+    assert_int_equal(child_end(&child), 0);
+}
+
+static void
+test_metrics_are_told_when_asked_for(void **state)
+{
+    struct child child = child_start();
+    struct metrics *m = metrics_new();
+    const int64_t *number;
+    enum role from;
+    struct err err;
+
+    (void)state;
+    assert_hears(&child, MSG_HELLO);
+    say_config(&child, "me");
+    say(&child, MSG_MEASURE, 0, STR(""));
+    assert_int_equal(hear(&child), MSG_METRICS);
+    assert_int_equal(metrics_unpack(m, &from, unpacked_root(child.body), &err),
+                     0);
+    hear_end(&child);
+    assert_int_equal(from, ROLE_ELECTOR);
+    assert_int_equal(*metrics_get(m, METRIC_LEADER, 0, 0), 1);
+    /* Its control link: HELLO went out, CONFIG and MEASURE came in. */
+    assert_int_equal(*metrics_get(m, METRIC_LINK_SENT, ROLE_SUPERVISOR, 0), 1);
+    assert_int_equal(*metrics_get(m, METRIC_LINK_RECEIVED, ROLE_SUPERVISOR, 0),
+                     2);
+    number = metrics_get(m, METRIC_LINK_SENT_BYTES, ROLE_SUPERVISOR, 0);
+    assert_in_range(*number, 20, 100);
+    number = metrics_get(m, METRIC_LINK_RECEIVED_BYTES, ROLE_SUPERVISOR, 0);
+    assert_in_range(*number, 50, 200);
+    assert_int_equal(
+        *metrics_get(m, METRIC_LINK_QUEUED_BYTES, ROLE_SUPERVISOR, 0), 0);
+    assert_null(metrics_get(m, METRIC_LINK_SENT, ROLE_PLACER, 0));
+    metrics_free(m);
+    say(&child, MSG_STOP, 0, STR(""));
+    assert_hears(&child, MSG_STATE);
+    assert_hears(&child, MSG_BYE);
+    assert_hears(&child, 0);
+    assert_int_equal(child_end(&child), 0);
+}
+
 static void
 test_it_does_not_run_by_hand(void **state)
 {
@@ -546,6 +645,8 @@ main(void)
         cmocka_unit_test(test_a_configuration_that_cannot_work_is_told),
         cmocka_unit_test(test_a_supervisor_that_is_gone_ends_the_worker),
         cmocka_unit_test(test_a_supervisor_that_breaks_a_rule_ends_the_worker),
+        cmocka_unit_test(test_facts_that_change_often_are_told_once_a_second),
+        cmocka_unit_test(test_metrics_are_told_when_asked_for),
         cmocka_unit_test(test_it_does_not_run_by_hand),
     };
 

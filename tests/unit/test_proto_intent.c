@@ -131,7 +131,30 @@ again_written(const struct value *body, struct arena *arena, struct buf *out,
     return 0;
 }
 
-enum { RACK, NODE, FINALIZER, STATUS, DELETE, WITHDRAW, RESULT, WRITTEN, N };
+static int
+again_event(const struct value *body, struct arena *arena, struct buf *out,
+            struct err *err)
+{
+    struct intent_event i;
+
+    if (intent_event_unpack(&i, body, arena, err) != 0)
+        return -1;
+    intent_event_pack(out, &i);
+    return 0;
+}
+
+enum {
+    RACK,
+    NODE,
+    FINALIZER,
+    STATUS,
+    DELETE,
+    WITHDRAW,
+    RESULT,
+    WRITTEN,
+    EVENT,
+    N
+};
 
 static int (*const again[N])(const struct value *body, struct arena *arena,
                              struct buf *out, struct err *err) = {
@@ -139,6 +162,7 @@ static int (*const again[N])(const struct value *body, struct arena *arena,
     [FINALIZER] = again_finalizer, [STATUS] = again_status,
     [DELETE] = again_delete,       [WITHDRAW] = again_withdraw,
     [RESULT] = again_result,       [WRITTEN] = again_written,
+    [EVENT] = again_event,
 };
 
 static const struct target target = TARGET;
@@ -154,6 +178,8 @@ put_example(int which, struct buf *out)
     static const struct intent_finalizer finalizer = {TARGET, STR("f"), false};
     static const struct intent_status status = {
         TARGET, ACTION_RACK_STATUS, {STR("{}"), {conditions, 1}}};
+    static const struct intent_event event = {
+        TARGET, KIND_INVENTORY, true, STR("R"), STR("m"), STR("A")};
     static const struct result result = {ACTION_NODE, OUTCOME_CONFLICT,
                                          STR("n"),    STR("u"),
                                          STR("9"),    STR("owned by kubectl")};
@@ -172,6 +198,8 @@ put_example(int which, struct buf *out)
         intent_withdraw_pack(out, ACTION_INVENTORY_FINALIZER, STR("n"));
     else if (which == RESULT)
         result_pack(out, &result);
+    else if (which == EVENT)
+        intent_event_pack(out, &event);
     else
         written_pack(out, ACTION_RACK, &target);
 }

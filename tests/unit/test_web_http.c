@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +25,22 @@ struct fixture {
     struct http *http;
     struct sockaddr_in address;
     int64_t stopped_at; /* 0: not */
+    bool there;         /* the answer to "/wait" */
 };
 
 static int
-answer(void *arg, const char *method, const char *path, struct buf *out,
-       const char **allow)
+answer(void *arg, const char *method, const char *path, struct http_answer *out)
 {
-    (void)arg;
+    const struct fixture *f = arg;
+
+    if (strcmp(path, "/wait") == 0 && !f->there)
+        return 0;
     if (strcmp(path, "/405") == 0)
-        *allow = "GET";
-    buf_printf(out, "<%s %s>", method, path);
-    return *allow != NULL ? 405 : 200;
+        out->allow = "GET";
+    if (strcmp(path, "/text") == 0)
+        out->type = "text/plain";
+    buf_printf(&out->body, "<%s %s>", method, path);
+    return out->allow != NULL ? 405 : 200;
 }
 
 static void
@@ -54,6 +60,7 @@ setup(void **state)
     struct err err = {""};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+    signal(SIGPIPE, SIG_IGN);
     f->base = event_base_new();
     f->address.sin_family = AF_INET;
     f->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -339,6 +346,102 @@ test_freed_with_open_connections(void **state)
 }
 
 static void
+test_the_content_type_is_the_answers(void **state)
+{
+    const struct fixture *f = *state;
+
+    assert_answer(f, "GET /text HTTP/1.0\r\n\r\n", "HTTP/1.0 200",
+                  "Content-Type: text/plain\r\n");
+}
+
+static void
+test_requests_wait_for_their_answer(void **state)
+{
+    struct fixture *f = *state;
+    int first = dial(f);
+    int second = dial(f);
+    bool closed;
+    char *text;
+
+    put(first, "GET /wait HTTP/1.1\r\n\r\n"
+               "GET /next HTTP/1.1\r\nConnection: close\r\n\r\n");
+    put(second, "GET /wait HTTP/1.0\r\n\r\n");
+    turn(f, 30);
+    http_retry(f->http); /* and it still is not there */
+    text = get(f, first, 50, &closed);
+    assert_string_equal(text, "");
+    assert_false(closed);
+    free(text);
+    assert_answer(f, "GET /other HTTP/1.0\r\n\r\n", "HTTP/1.0 200", "/other");
+    f->there = true;
+    http_retry(f->http);
+    http_retry(f->http);
+    text = get(f, first, 1000, &closed);
+    assert_true(closed);
+    assert_non_null(strstr(text, "<GET /wait>"));
+    assert_non_null(strstr(strstr(text, "<GET /wait>"), "<GET /next>"));
+    free(text);
+    text = get(f, second, 1000, &closed);
+    assert_true(closed);
+    assert_non_null(strstr(text, "<GET /wait>"));
+    free(text);
+    close(first);
+    close(second);
+}
+
+static void
+test_a_client_that_waits_may_leave(void **state)
+{
+    struct fixture *f = *state;
+    int stays = dial(f);
+    int leaves = dial(f);
+    bool closed;
+    char *text;
+
+    put(leaves, "GET /wait HTTP/1.1\r\n\r\n");
+    put(stays, "GET /wait HTTP/1.0\r\n\r\n");
+    turn(f, 30);
+    close(leaves);
+    turn(f, 30);
+    f->there = true;
+    http_retry(f->http);
+    text = get(f, stays, 1000, &closed);
+    assert_non_null(strstr(text, "<GET /wait>"));
+    free(text);
+    close(stays);
+}
+
+static void
+test_G06_a_stop_ends_who_waits_in_time(void **state)
+{
+    struct fixture *f = *state;
+    int waits = dial(f);
+
+    put(waits, "GET /wait HTTP/1.1\r\n\r\n");
+    turn(f, 30);
+    http_stop(f->http, CLOCK_SECOND / 4);
+    turn(f, 500);
+    assert_true(f->stopped_at != 0);
+    f->there = true;
+    http_retry(f->http);
+    turn(f, 30);
+    close(waits);
+}
+
+static void
+test_freed_while_somebody_waits(void **state)
+{
+    struct fixture *f = *state;
+    int waits = dial(f);
+
+    put(waits, "GET /wait HTTP/1.1\r\n\r\n");
+    turn(f, 30);
+    http_free(f->http);
+    f->http = NULL;
+    close(waits);
+}
+
+static void
 test_a_descriptor_that_is_no_listener(void **state)
 {
     static const struct http_ops ops = {answer, stopped};
@@ -367,6 +470,11 @@ main(void)
         TEST(test_G06_a_request_that_has_begun_is_answered_after_the_stop),
         TEST(test_G06_patience_has_an_end),
         TEST(test_freed_with_open_connections),
+        TEST(test_the_content_type_is_the_answers),
+        TEST(test_requests_wait_for_their_answer),
+        TEST(test_a_client_that_waits_may_leave),
+        TEST(test_G06_a_stop_ends_who_waits_in_time),
+        TEST(test_freed_while_somebody_waits),
         TEST(test_a_descriptor_that_is_no_listener),
     };
 

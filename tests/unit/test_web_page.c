@@ -14,21 +14,22 @@
 #include "supervisor/web/page.h"
 
 static void
-assert_page(const struct page *page, const char *method, const char *path,
-            int status, const char *body)
+assert_page(struct page *page, const char *method, const char *path, int status,
+            const char *body)
 {
     struct buf out = {0};
-    const char *allow;
+    struct page_head head;
     char *text;
 
-    assert_int_equal(page_answer(page, method, path, &out, &allow), status);
+    assert_int_equal(page_answer(page, method, path, 1, &out, &head), status);
     text = buf_take(&out);
     assert_string_equal(text, body);
     free(text);
+    assert_string_equal(head.type, "application/json");
     if (status == 405)
-        assert_string_equal(allow, "GET");
+        assert_string_equal(head.allow, "GET");
     else
-        assert_null(allow);
+        assert_null(head.allow);
 }
 
 static int
@@ -55,7 +56,7 @@ put_component(struct buf *body, const char *name, bool ok, const char *reason)
 static void
 test_G05_unready_until_told_otherwise(void **state)
 {
-    struct page *page = page_new();
+    struct page *page = page_new("the-lease");
 
     (void)state;
     assert_page(page, "GET", "/healthz", 200, "{\"ok\":true}\n");
@@ -67,7 +68,7 @@ test_G05_unready_until_told_otherwise(void **state)
 static void
 test_G05_readiness_with_its_components(void **state)
 {
-    struct page *page = page_new();
+    struct page *page = page_new("the-lease");
     struct buf body = {0};
 
     (void)state;
@@ -92,7 +93,7 @@ test_G05_readiness_with_its_components(void **state)
 static void
 test_G05_ready_has_no_reason(void **state)
 {
-    struct page *page = page_new();
+    struct page *page = page_new("the-lease");
     struct buf body = {0};
 
     (void)state;
@@ -109,7 +110,7 @@ test_G05_ready_has_no_reason(void **state)
 static void
 test_a_readiness_that_is_none_changes_nothing(void **state)
 {
-    struct page *page = page_new();
+    struct page *page = page_new("the-lease");
     struct buf body = {0};
     struct err err = {""};
 
@@ -143,13 +144,15 @@ test_G05_other_methods_are_405_and_other_paths_404(void **state)
     static const char *const paths[] = {"",        "/",         "/readyz/",
                                         "/READYZ", "//healthz", "/healthzz",
                                         "*",       "/metrics/x"};
-    struct page *page = page_new();
+    struct page *page = page_new("the-lease");
 
     (void)state;
     for (size_t i = 0; i < nitems(methods); i++) {
         assert_page(page, methods[i], "/healthz", 405,
                     "{\"ok\":false,\"reason\":\"method not allowed\"}\n");
         assert_page(page, methods[i], "/readyz", 405,
+                    "{\"ok\":false,\"reason\":\"method not allowed\"}\n");
+        assert_page(page, methods[i], "/metrics", 405,
                     "{\"ok\":false,\"reason\":\"method not allowed\"}\n");
     }
     for (size_t i = 0; i < nitems(paths); i++) {
