@@ -10,13 +10,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/answer.h"
 #include "common/arena.h"
 #include "common/clock.h"
+#include "common/crash.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/tap.h"
+#include "common/trace.h"
 #include "proto/object.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
+
+/* A question has at most so many arguments. */
+#define ARGUMENTS 4
 
 struct worker {
     const struct worker_ops *ops;
@@ -32,6 +39,9 @@ struct worker {
     bool configured, started;
     bool over; /* the loop is about to end; nothing is taken any more */
     struct buf reported; /* body of the last STATE */
+    struct trace *trace; /* or NULL */
+    struct tap taps[ROLE_COUNT];
+    struct answers answers;
     int status;
 };
 
@@ -162,6 +172,36 @@ on_config(struct worker *w, struct message *m, struct err *err)
     return 0;
 }
 
+/* Every frame of a link, and those of the control link but questions, answers
+ * and pings, which would drown them. */
+static void
+on_seen(void *arg, const struct chan *chan, bool out, uint16_t type,
+        uint32_t id, struct str body)
+{
+    struct worker *w = arg;
+    enum role peer = chan_peer(chan);
+
+    if (type == MSG_PING || type == MSG_PONG || type == MSG_ANSWER ||
+        type == MSG_GO_ON || type == MSG_TAPPED)
+        return;
+    trace_note(w->trace, peer, out, type, id, body);
+    if (chan != w->control && w->control != NULL)
+        tap_frame(&w->taps[peer], w->control, peer, out, type, id, body);
+}
+
+static int
+take_trace(struct worker *w, int fd, struct err *err)
+{
+    if (fd < 0 || w->trace != NULL)
+        return err_set(err, "a trace without its descriptor, or twice");
+    w->trace = trace_map(fd, true, err);
+    if (w->trace == NULL)
+        return -1;
+    crash_watch(w->trace);
+    chan_watch(w->control, on_seen, w);
+    return 0;
+}
+
 static int
 on_granted(struct worker *w, struct message *m, struct err *err)
 {
@@ -171,6 +211,8 @@ on_granted(struct worker *w, struct message *m, struct err *err)
 
     if (unpack_end(&u, err) != 0)
         return -1;
+    if (resource == RESOURCE_TRACE)
+        return take_trace(w, fd, err);
     if (fd < 0 || w->ops->granted == NULL)
         return err_set(err, "resource %d was not asked for", (int)resource);
     m->fd = -1;
@@ -214,6 +256,7 @@ on_linked(struct worker *w, struct message *m, struct err *err)
     drop_link(w, (enum role)peer);
     w->links[peer] =
         chan_new(w->base, m->fd, w->ops->role, (enum role)peer, &link_ops, w);
+    chan_watch(w->links[peer], on_seen, w);
     w->generations[peer] = generation;
     m->fd = -1;
     log_debug("linked", F_STR("peer", role_name((enum role)peer)),
@@ -224,8 +267,9 @@ on_linked(struct worker *w, struct message *m, struct err *err)
 }
 
 static int
-on_start(struct worker *w, struct err *err)
+on_start(struct worker *w, struct message *m, struct err *err)
 {
+    (void)m;
     if (!w->configured || w->started)
         return err_set(err, "START out of turn");
     w->started = true;
@@ -238,8 +282,10 @@ on_start(struct worker *w, struct err *err)
 }
 
 static int
-on_stop(struct worker *w)
+on_stop(struct worker *w, struct message *m, struct err *err)
 {
+    (void)m;
+    (void)err;
     log_debug("stopping");
     if (w->ops->stop == NULL)
         worker_bye(w);
@@ -248,11 +294,140 @@ on_stop(struct worker *w)
     return 0;
 }
 
+/* --- questions --- */
+
+static int
+set_log_level(const struct str *arguments, struct buf *out, struct err *err)
+{
+    char *name = mem_dup(arguments[0].s, arguments[0].n);
+    enum log_level level;
+    bool ok = name[0] != '\0' && log_level_parse(name, &level);
+
+    if (ok) {
+        log_set_level(level);
+        log_info("log level set", F_STR("level", name));
+        buf_printf(out, "log level %s\n", name);
+    } else {
+        err_set(err, "log level %s: must be debug, info, warn or error", name);
+    }
+    free(name);
+    return ok ? 0 : -1;
+}
+
+static void
+name_questions(const struct worker *w, struct buf *out)
+{
+    buf_addz(out, "log");
+    for (size_t i = 0; i < w->ops->question_count; i++)
+        buf_printf(out, ", %s", w->ops->questions[i].name);
+}
+
+static int
+answer(struct worker *w, struct str name, const struct str *arguments,
+       size_t count, struct buf *out, struct err *err)
+{
+    struct buf known = {0};
+
+    if (str_is(name, "log") && count == 1)
+        return set_log_level(arguments, out, err);
+    for (size_t i = 0; i < w->ops->question_count; i++) {
+        const struct worker_question *q = &w->ops->questions[i];
+
+        if (str_is(name, q->name) && q->arguments == count)
+            return q->answer(w->state, arguments, out, err);
+    }
+    name_questions(w, &known);
+    err_set(err,
+            "%s has no answer to \"%.*s\" with %zu arguments; it knows %.*s",
+            role_name(w->ops->role), (int)(name.n < 64 ? name.n : 64), name.s,
+            count, (int)known.len, buf_bytes(&known));
+    buf_fini(&known);
+    return -1;
+}
+
+static int
+on_ask(struct worker *w, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    struct str name = unpack_str(&u);
+    const struct value *list = unpack_array(&u);
+    struct str arguments[ARGUMENTS];
+    struct buf text = {0};
+    struct err why;
+    bool ok;
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (value_count(list) > ARGUMENTS)
+        return err_set(err, "%zu arguments", value_count(list));
+    for (size_t i = 0; i < value_count(list); i++)
+        if (!value_str(value_at(list, i), &arguments[i]))
+            return err_set(err, "argument %zu is no text", i);
+    ok = answer(w, name, arguments, value_count(list), &text, &why) == 0;
+    if (!ok) {
+        buf_clear(&text);
+        buf_addz(&text, why.text);
+    }
+    answers_give(&w->answers, w->control, m->id, ok, &text);
+    buf_fini(&text);
+    return 0;
+}
+
+static int
+on_more(struct worker *w, struct message *m, struct err *err)
+{
+    (void)err;
+    answers_more(&w->answers, w->control, m->id);
+    return 0;
+}
+
+static int
+on_forget(struct worker *w, struct message *m, struct err *err)
+{
+    (void)err;
+    answers_forget(&w->answers, m->id);
+    return 0;
+}
+
+static int
+on_tap(struct worker *w, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    int64_t peer = unpack_int(&u);
+    bool on = unpack_bool(&u);
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (peer <= ROLE_SUPERVISOR || peer >= ROLE_COUNT)
+        return err_set(err, "no link to %d", (int)peer);
+    w->taps[peer] = (struct tap){.on = on};
+    return 0;
+}
+
+static int
+on_ping(struct worker *w, struct message *m, struct err *err)
+{
+    (void)m;
+    (void)err;
+    chan_send(w->control, MSG_PONG, 0, STR(""));
+    return 0;
+}
+
 /* What the runtime itself answers; everything else is the worker's.  CONFIG
  * comes once, and first. */
 static int
 on_message(void *arg, struct chan *chan, struct message *m, struct err *err)
 {
+    static const struct {
+        uint16_t type;
+        int (*handle)(struct worker *, struct message *, struct err *);
+    } own[] = {
+        {MSG_CONFIG, on_config}, {MSG_GRANTED, on_granted},
+        {MSG_LINKED, on_linked}, {MSG_START, on_start},
+        {MSG_STOP, on_stop},     {MSG_PING, on_ping},
+        {MSG_ASK, on_ask},       {MSG_GO_ON, on_more},
+        {MSG_FORGET, on_forget}, {MSG_TAP, on_tap},
+    };
     struct worker *w = arg;
 
     if (w->over)
@@ -260,20 +435,9 @@ on_message(void *arg, struct chan *chan, struct message *m, struct err *err)
     if (w->configured == (m->type == MSG_CONFIG))
         return err_set(err, w->configured ? "it came twice"
                                           : "it came before CONFIG");
-    switch (m->type) {
-    case MSG_CONFIG:
-        return on_config(w, m, err);
-    case MSG_GRANTED:
-        return on_granted(w, m, err);
-    case MSG_LINKED:
-        return on_linked(w, m, err);
-    case MSG_START:
-        return on_start(w, err);
-    case MSG_STOP:
-        return on_stop(w);
-    default:
-        break;
-    }
+    for (size_t i = 0; i < nitems(own); i++)
+        if (own[i].type == m->type)
+            return own[i].handle(w, m, err);
     for (size_t i = 0; i < w->ops->handler_count; i++)
         if (w->ops->handlers[i].type == m->type)
             return w->ops->handlers[i].handle(w->state, chan, m, err);
@@ -385,6 +549,9 @@ worker_main(int argc, char **argv, const struct worker_ops *ops, void *state)
     chan_free(w.control);
     arena_fini(&w.options_memory);
     buf_fini(&w.reported);
+    answers_fini(&w.answers);
     event_base_free(w.base);
+    crash_unwatch();
+    trace_unmap(w.trace);
     return w.status;
 }

@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
+#include "supervisor/control.h"
 #include "supervisor/process.h"
 #include "supervisor/wire.h"
 
@@ -23,11 +24,16 @@ on_hello(struct process *p, struct message *m, struct err *err)
         return -1;
     if (protocol != PROTOCOL_VERSION || !str_is(build, MOKKA_BUILD_ID) ||
         !str_is(name, p->row->name)) {
-        err_set(p->sup->err,
+        struct err mismatch;
+
+        err_set(&mismatch,
                 "%s is \"%.*s\" of build %.*s, protocol %d; this is build %s, "
                 "protocol %d: install all programs of one build together",
                 p->row->name, (int)name.n, name.s, (int)build.n, build.s,
                 (int)protocol, MOKKA_BUILD_ID, PROTOCOL_VERSION);
+        if (p->lent)
+            return err_set(err, "%s", mismatch.text);
+        *p->sup->err = mismatch;
         p->sup->status = 1;
         supervisor_stop(p->sup);
         return 0;
@@ -142,6 +148,43 @@ on_term_ended(struct process *p, struct message *m, struct err *err)
     return 0;
 }
 
+static int
+on_pong(struct process *p, struct message *m, struct err *err)
+{
+    (void)m;
+    (void)err;
+    watchdog_heard(&p->watchdog);
+    return 0;
+}
+
+static int
+on_answer(struct process *p, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    bool last = unpack_bool(&u);
+    bool ok = unpack_bool(&u);
+    struct str text = unpack_str(&u);
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    control_answer(p, m->id, last, ok, text);
+    return 0;
+}
+
+static int
+on_tapped(struct process *p, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    int64_t peer = unpack_int(&u);
+    int64_t lost = unpack_int(&u);
+    struct str text = unpack_str(&u);
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    control_tapped(p, peer, lost, text);
+    return 0;
+}
+
 static const struct {
     uint16_t type;
     int (*handle)(struct process *p, struct message *m, struct err *err);
@@ -154,6 +197,9 @@ static const struct {
     {MSG_FAILED, on_failed},
     {MSG_TERM_BEGAN, on_term_began},
     {MSG_TERM_ENDED, on_term_ended},
+    {MSG_PONG, on_pong},
+    {MSG_ANSWER, on_answer},
+    {MSG_TAPPED, on_tapped},
 };
 
 int

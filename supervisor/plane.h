@@ -13,14 +13,15 @@
 #include "supervisor/child.h"
 #include "supervisor/health.h"
 #include "supervisor/options.h"
+#include "supervisor/watchdog.h"
 
 /*
  * What the supervisor knows: itself and one struct process for each worker.
  * Its parts: supervisor.c (the whole: readiness, stop, signals), process.c
  * (each worker's life), wire.c (what a worker is given), heard.c (what workers
- * say).
+ * say), control.c (the people at the control socket).
  */
-#define SIGNALS 3
+#define SIGNALS 4
 #define PROCESSES (ROLE_COUNT - 1)
 
 struct worker_row {
@@ -31,6 +32,7 @@ struct worker_row {
 };
 
 struct supervisor;
+struct control;
 
 /* One worker: its row, its life, and what hangs on the present process. */
 struct process {
@@ -43,13 +45,22 @@ struct process {
     pid_t dead;          /* the last one that ended */
     char cause[64];      /* how it ended */
     uint64_t generation; /* of the last start */
+    int64_t since;       /* clock_wall() of the last change of its state */
+    int64_t died;        /* clock_wall() of the last end; 0: none */
+    struct watchdog watchdog;
+    struct trace *trace; /* of the present or last process, or NULL */
+    int trace_fd;        /* of it, while it is to be granted; else -1 */
+    bool held; /* people keep it from starting, or from the watchdog */
+    bool lent; /* the present process is no child of ours */
 };
 
 struct supervisor {
     const struct options *options;
     struct event_base *base;
     struct event *signals[SIGNALS];
-    struct event *grace; /* readiness changes when a grace has run out */
+    struct event *grace;     /* readiness changes when a grace has run out */
+    struct event *beat;      /* of the watchdog */
+    struct control *control; /* NULL: there is no control socket */
     struct process processes[PROCESSES]; /* in the order of the topology */
     struct health health;
     struct buf readiness; /* body of the last READINESS */

@@ -14,6 +14,13 @@ int process_check_programs(struct err *err);
 /* The first starts are due at once. */
 void process_start_all(struct supervisor *sup);
 
+/* It waits before its work at its next start, and the watchdog leaves it alone;
+ * or no longer. */
+void process_hold(struct process *p, bool hold);
+
+/* The watchdog's beat: who is silent for too long is aborted. */
+void process_beat(struct supervisor *sup);
+
 /* Something happened to it. */
 void process_step(struct process *p, enum child_event event);
 

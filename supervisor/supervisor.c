@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/uuid.h"
+#include "supervisor/control.h"
 #include "supervisor/listener.h"
 #include "supervisor/process.h"
 #include "supervisor/recording.h"
@@ -163,6 +164,14 @@ on_grace(evutil_socket_t fd, short what, void *arg)
     supervisor_review(arg);
 }
 
+static void
+on_beat(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    process_beat(arg);
+}
+
 static char *
 make_identity(void)
 {
@@ -212,6 +221,7 @@ catch_signals(struct supervisor *sup)
     } caught[SIGNALS] = {
         {SIGTERM, on_stop_signal},
         {SIGINT, on_stop_signal},
+        {SIGHUP, on_stop_signal},
         {SIGCHLD, on_child_signal},
     };
 
@@ -232,6 +242,8 @@ release(struct supervisor *sup)
         if (sup->signals[i] != NULL)
             event_free(sup->signals[i]);
     event_free(sup->grace);
+    event_free(sup->beat);
+    control_free(sup->control);
     for (size_t i = 0; i < RESOURCE_COUNT; i++)
         if (sup->resources[i] > 0)
             close(sup->resources[i]);
@@ -253,12 +265,17 @@ supervisor_run(const struct options *options, struct err *err)
     if (sup.base == NULL)
         fatal("no event loop");
     sup.grace = event_new(sup.base, -1, 0, on_grace, &sup);
+    sup.beat = event_new(sup.base, -1, EV_PERSIST, on_beat, &sup);
+    if (sup.grace == NULL || sup.beat == NULL)
+        fatal("no event for a timer");
     sup.identity = make_identity();
     if (open_resources(&sup, err) != 0) {
         release(&sup);
         return 1;
     }
     catch_signals(&sup);
+    event_add(sup.beat, &(struct timeval){.tv_sec = WATCHDOG_BEAT});
+    sup.control = control_new(&sup);
     process_start_all(&sup);
     supervisor_review(&sup);
     event_base_dispatch(sup.base);

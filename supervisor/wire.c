@@ -117,6 +117,19 @@ wire_close_grants(const struct process *p)
 }
 
 static void
+send_trace(struct process *p)
+{
+    struct buf body = {0};
+
+    if (p->trace_fd < 0)
+        return;
+    pack_array(&body, 1);
+    pack_int(&body, RESOURCE_TRACE);
+    send_fd(p, MSG_GRANTED, buf_str(&body), p->trace_fd);
+    buf_fini(&body);
+}
+
+static void
 send_link(struct process *to, const struct process *peer, int fd)
 {
     struct buf body = {0};
@@ -182,6 +195,7 @@ void
 wire_worker(struct process *p)
 {
     send_config(p);
+    send_trace(p);
     send_grants(p);
     send_links(p);
     chan_send(p->control, MSG_START, 0, STR(""));
