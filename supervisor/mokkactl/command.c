@@ -110,11 +110,12 @@ place_of(const struct ctl_command *command, int c)
     return -1;
 }
 
+/* One line: what is wrong, and how it is called. */
 static int
-say_usage(const struct ctl_args *args)
+say_usage(const struct ctl_args *args, const char *wrong, const char *what)
 {
+    fprintf(stderr, "mokkactl %s: %s%s; ", args->command->name, wrong, what);
     ctl_usage(args->command, stderr);
-    fprintf(stderr, "mokkactl %s --help tells more\n", args->command->name);
     return EXIT_ERROR;
 }
 
@@ -135,10 +136,10 @@ read_options(struct ctl_args *args, int argc, char **argv)
             return EXIT_FINE;
         }
         if (c == ':' || c == '?') {
-            ctl_fail(args, "%s %s",
-                     c == ':' ? "a value is missing after" : "no option",
-                     argv[optind - 1]);
-            return say_usage(args);
+            return say_usage(args,
+                             c == ':' ? "a value is missing after "
+                                      : "there is no option ",
+                             argv[optind - 1]);
         }
         args->values[place_of(args->command, c)] = optarg == NULL ? "" : optarg;
     }
@@ -182,9 +183,10 @@ ctl_run(const struct ctl_command *command, int argc, char **argv)
         return status;
     count_operands(command->operands, &least, &most);
     if (args.count < least || args.count > most) {
-        ctl_fail(&args, args.count < least ? "something is missing"
-                                           : "too many arguments");
-        return say_usage(&args);
+        return say_usage(&args,
+                         args.count < least ? "something is missing"
+                                            : "too many arguments",
+                         "");
     }
     return command->run(&args);
 }

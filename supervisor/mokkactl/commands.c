@@ -130,7 +130,7 @@ static const struct ctl_command commands[] = {
     },
     {
         .name = "lend",
-        .operands = "WORKER -- [COMMAND...",
+        .operands = "WORKER -- [COMMAND...]",
         .says = "runs a worker by hand inside the live control plane",
         .about =
             "The worker's process ends, and COMMAND WORKER-PROGRAM is run in "
