@@ -208,10 +208,11 @@ command_run(struct client *c, const struct value *body, struct err *err)
     int64_t protocol = unpack_int(&u);
     struct str name = unpack_str(&u);
     const struct value *list = unpack_array(&u);
-    struct call call = {.count = value_count(list)};
+    struct call call = {0};
 
     if (unpack_end(&u, err) != 0)
         return -1;
+    call.count = value_count(list);
     if (call.count > ARGUMENTS)
         return err_set(err, "%zu arguments", call.count);
     for (size_t i = 0; i < call.count; i++)
