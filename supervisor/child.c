@@ -76,6 +76,14 @@ kill_it(struct child *child, int64_t now)
     return CHILD_KILL;
 }
 
+/* Its own exit status tells more than our signal. */
+static enum child_action
+leave(struct child *child, int64_t now)
+{
+    child->limit = now + CHILD_LEAVE_LIMIT;
+    return CHILD_NOTHING;
+}
+
 static enum child_action
 abort_it(struct child *child, int64_t now)
 {
@@ -158,6 +166,7 @@ static const struct cell {
     [CHILD_STARTING] =
         {
             [CHILD_HELLO] = {greet, CHILD_WIRING},
+            [CHILD_LEFT] = {leave, CHILD_KILLED},
             [CHILD_CUT] = {kill_it, CHILD_KILLED},
             [CHILD_LATE] = {kill_it, CHILD_KILLED},
             [CHILD_AGAIN] = {again, CHILD_KILLED},
@@ -167,6 +176,7 @@ static const struct cell {
     [CHILD_HELD] =
         {
             [CHILD_GO] = {wire, CHILD_WIRING},
+            [CHILD_LEFT] = {leave, CHILD_KILLED},
             [CHILD_CUT] = {kill_it, CHILD_KILLED},
             [CHILD_AGAIN] = {again, CHILD_KILLED},
             [CHILD_STOP] = {kill_it, CHILD_STOPPING},
@@ -176,6 +186,7 @@ static const struct cell {
         {
             [CHILD_AGAIN] = {again, CHILD_KILLED},
             [CHILD_READY] = {announce, CHILD_RUNNING},
+            [CHILD_LEFT] = {leave, CHILD_KILLED},
             [CHILD_CUT] = {kill_it, CHILD_KILLED},
             [CHILD_LATE] = {kill_it, CHILD_KILLED},
             [CHILD_STOP] = {tell, CHILD_STOPPING},
@@ -185,6 +196,7 @@ static const struct cell {
         {
             [CHILD_SILENT] = {abort_it, CHILD_KILLED},
             [CHILD_AGAIN] = {again, CHILD_KILLED},
+            [CHILD_LEFT] = {leave, CHILD_KILLED},
             [CHILD_CUT] = {kill_it, CHILD_KILLED},
             [CHILD_STOP] = {tell, CHILD_STOPPING},
             [CHILD_EXIT] = {died, CHILD_DOWN},
@@ -196,6 +208,7 @@ static const struct cell {
         },
     [CHILD_KILLED] =
         {
+            [CHILD_CUT] = {kill_it, CHILD_KILLED},
             [CHILD_LATE] = {kill_it, CHILD_KILLED},
             [CHILD_STOP] = {nothing, CHILD_STOPPING},
             [CHILD_EXIT] = {died, CHILD_DOWN},

@@ -17,7 +17,8 @@
  *   running   READY came
  *   stopping  told to stop, or being killed on the way to the end
  *   killed    its process must end before it can be started again; one that
- *             was aborted, so that it leaves a core, has a while for that
+ *             is about to end, or was aborted so that it leaves a core, has a
+ *             while for that
  *   ended     no process, and none to come
  */
 enum child_state {
@@ -36,7 +37,8 @@ enum child_event {
     CHILD_DUE,    /* the time for a start has come */
     CHILD_HELLO,  /* a HELLO that fits */
     CHILD_READY,  /* READY came */
-    CHILD_CUT,    /* the control link ended, or a rule was broken on it */
+    CHILD_LEFT,   /* it closed its control link: it is about to end */
+    CHILD_CUT,    /* a rule was broken on the control link */
     CHILD_LATE,   /* a step took longer than its limit */
     CHILD_GO,     /* it is held no longer */
     CHILD_SILENT, /* it answers no ping */
@@ -75,6 +77,8 @@ struct child {
 /* Limits, in nanoseconds. */
 #define CHILD_START_LIMIT INT64_C(10000000000)
 #define CHILD_STOP_LIMIT INT64_C(1000000000) /* a stop with nothing to do */
+#define CHILD_LEAVE_LIMIT                                                      \
+    INT64_C(1000000000) /* from its link's end to its own */
 #define CHILD_CORE_LIMIT INT64_C(5000000000) /* to write a core */
 #define CHILD_HEALTHY INT64_C(60000000000)
 #define CHILD_UNREADY_DEATHS 10

@@ -33,8 +33,8 @@ on_closed(void *arg, struct chan *chan, const char *reason)
                   F_INT("generation", p->generation));
     p->control = NULL;
     chan_free(chan);
-    /* The end of its process follows, or is brought about. */
-    process_step(p, CHILD_CUT);
+    /* Of one that is lent, this is all that we see of its end. */
+    process_step(p, reason == NULL && !p->lent ? CHILD_LEFT : CHILD_CUT);
 }
 
 static void

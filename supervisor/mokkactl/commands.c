@@ -11,6 +11,19 @@
             "control socket: @NAME or a path (default: the one there is)"      \
     }
 
+#define KUBECONFIG                                                             \
+    {                                                                          \
+        "kubeconfig", 'k', "FILE",                                             \
+            "default: $MOKKA_CP_KUBECONFIG, $KUBECONFIG, the pod's, "          \
+            "~/.kube/config"                                                   \
+    }
+
+#define LEASE                                                                  \
+    {"namespace", 'n', "NAME", "of the Lease (default: $POD_NAMESPACE)"},      \
+    {                                                                          \
+        "lease", 'l', "NAME", "the Lease (default: that of the control plane)" \
+    }
+
 #define WORKERS_ARE "Workers are informer, placer, projector, elector and web."
 
 static const struct ctl_command commands[] = {
@@ -143,6 +156,48 @@ static const struct ctl_command commands[] = {
                     "  mokkactl lend web --\n",
         .options = {SOCKET},
         .run = run_lend,
+    },
+    {
+        .name = "check",
+        .operands = "",
+        .says = "whether the cluster has what the control plane needs",
+        .about = "Asks the API server, as the identity of the kubeconfig: are "
+                 "the kinds served, may\nthis identity do what the control "
+                 "plane does, is the Lease held and fresh. A line\nfor each "
+                 "answer; those that begin with WRONG say what to do.",
+        .examples = "  kubectl exec deploy/mokka -- mokkactl check\n",
+        .options = {KUBECONFIG, LEASE},
+        .exits = {"2 something is WRONG"},
+        .run = run_check,
+    },
+    {
+        .name = "drain",
+        .operands = "",
+        .says = "whether anything is left in the cluster (--check)",
+        .about = "Prints what is there of SGPUInventories and SGPURacks, and "
+                 "each Node that still has\na label, an annotation or owned "
+                 "fields of the control plane. Nothing printed: it\nmay be "
+                 "uninstalled. To drain, while the control plane runs:\n\n"
+                 "  kubectl delete sgpuinventories --all --wait --timeout=15m",
+        .examples = "  mokkactl drain --check && helm uninstall mokka\n",
+        .options = {KUBECONFIG,
+                    {"check", 'c', NULL, "only look; nothing else is done"}},
+        .exits = {"2 something is left"},
+        .run = run_drain,
+    },
+    {
+        .name = "support",
+        .operands = "FILE",
+        .says = "one archive with all that helps others to help",
+        .about = "Writes a tar file (- is stdout): version, status, what "
+                 "informer, placer and projector\nhold, and the findings of "
+                 "mokkactl check. What cannot be had is told in its place.\n"
+                 "There are names of Nodes and racks in it, and no secrets. "
+                 "Add the log:\n\n  kubectl logs deploy/mokka > mokka.log",
+        .examples = "  kubectl exec deploy/mokka -- mokkactl support - > "
+                    "mokka-support.tar\n",
+        .options = {SOCKET, KUBECONFIG, LEASE},
+        .run = run_support,
     },
     {
         .name = "plan",

@@ -23,6 +23,15 @@ int run_lend(const struct ctl_args *args);
 /* tap.c */
 int run_tap(const struct ctl_args *args);
 
+/* check.c, drain.c, support.c: the API server is asked, too */
+int run_check(const struct ctl_args *args);
+int run_drain(const struct ctl_args *args);
+int run_support(const struct ctl_args *args);
+
+/* Writes the findings of check to out; returns how many are wrong, or -1 and
+ * err. */
+int check_to(FILE *out, const struct ctl_args *args, struct err *err);
+
 /* manual.c */
 int run_completion(const struct ctl_args *args);
 int run_man(const struct ctl_args *args);

@@ -150,7 +150,22 @@ test_broken_link_is_killed_then_restarted(void **state)
     (void)state;
     run(&child, &now);
     assert_int_equal(child_step(&child, CHILD_CUT, now), CHILD_KILL);
-    assert_int_equal(child_step(&child, CHILD_CUT, now), CHILD_NOTHING);
+    assert_int_equal(child_step(&child, CHILD_LEFT, now), CHILD_NOTHING);
+    assert_int_equal(child_step(&child, CHILD_EXIT, now), CHILD_RESTART);
+}
+
+static void
+test_who_closes_its_link_may_end_by_itself(void **state)
+{
+    struct child child = {0};
+    int64_t now = CLOCK_SECOND;
+
+    (void)state;
+    run(&child, &now);
+    assert_int_equal(child_step(&child, CHILD_LEFT, now), CHILD_NOTHING);
+    assert_int_equal(child.state, CHILD_KILLED);
+    assert_int_equal(child.limit, now + CHILD_LEAVE_LIMIT);
+    assert_int_equal(child_step(&child, CHILD_LATE, child.limit), CHILD_KILL);
     assert_int_equal(child_step(&child, CHILD_EXIT, now), CHILD_RESTART);
 }
 
@@ -302,6 +317,7 @@ main(void)
         cmocka_unit_test(test_ready_once_resets_the_count_of_unready_deaths),
         cmocka_unit_test(test_late_start_is_killed_then_restarted),
         cmocka_unit_test(test_broken_link_is_killed_then_restarted),
+        cmocka_unit_test(test_who_closes_its_link_may_end_by_itself),
         cmocka_unit_test(test_stop_in_every_state_ends),
         cmocka_unit_test(test_stop_that_takes_too_long_is_killed),
         cmocka_unit_test(test_ended_takes_no_event),
