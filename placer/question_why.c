@@ -336,10 +336,13 @@ say_keys(struct why *w, int conflict)
     const struct object_node *n = &w->node->o;
 
     for (size_t i = 0; i < nitems(keys); i++) {
+        const struct str *value =
+            pairs_get(n->meta.labels, str_of(keys[i].name));
         bool ours = (n->ours & keys[i].key) != 0;
         bool foreign = (n->foreign & keys[i].key) != 0;
 
-        say(w, "key", "%s: %s%s%s%s", keys[i].name,
+        say(w, "key", "%s%s%s: %s%s%s%s", keys[i].name,
+            value == NULL ? "" : "=", value == NULL ? "" : value->s,
             ours      ? "ours"
             : foreign ? "owned by "
                       : "owned by nobody",

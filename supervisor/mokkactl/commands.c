@@ -213,6 +213,22 @@ static const struct ctl_command commands[] = {
         .exits = {"2 with --exit-code: something would change"},
         .raw = plan_main,
     },
+    {
+        .name = "completion",
+        .operands = "SHELL",
+        .says = "completion for bash or zsh",
+        .about = "Prints a script for the shell, bash or zsh.",
+        .examples = "  source <(mokkactl completion bash)\n",
+        .run = run_completion,
+    },
+    {
+        .name = "man",
+        .operands = "",
+        .says = "the manual page",
+        .about = "Prints the manual page, made from the same table as --help.",
+        .examples = "  mokkactl man | man -l -\n",
+        .run = run_man,
+    },
 };
 
 const struct ctl_command *
