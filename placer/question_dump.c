@@ -108,20 +108,6 @@ add_wish(void *arg, enum action action, const char *name,
     buf_addz(out, "}\n");
 }
 
-static void
-add_assumed(struct buf *out, const struct placer *p)
-{
-    const struct placer_assumed *a;
-    size_t pos = 0;
-
-    while ((a = map_next(&p->assumed, &pos)) != NULL) {
-        buf_addz(out, "{\"kind\":\"assumed\",\"rack\":");
-        json_text_string(out, str_of(a->rack));
-        buf_printf(out, ",\"basis\":\"%s\",\"bindings\":%zu}\n", a->basis,
-                   a->count);
-    }
-}
-
 int
 question_dump(const struct placer *p, struct buf *out, struct err *err)
 {
@@ -136,6 +122,5 @@ question_dump(const struct placer *p, struct buf *out, struct err *err)
     add_racks(out, &p->world);
     add_nodes(out, &p->world);
     wish_each(&p->wishes, add_wish, out);
-    add_assumed(out, p);
     return 0;
 }

@@ -139,7 +139,7 @@ make_plan(struct why *w)
     struct plan none = {0};
     size_t pos = 0;
 
-    plan_make(&w->plan, &none, &w->p->world);
+    plan_make(&w->plan, &none, &w->p->world, &w->p->barred);
     add_groups(w);
     add_nodes(w);
     while ((r = map_next(&w->p->world.kinds[KIND_RACK], &pos)) != NULL)

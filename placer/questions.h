@@ -22,7 +22,7 @@ int question_assignments(const struct placer *p, struct str name,
 int question_why(const struct placer *p, struct str name, struct buf *out,
                  struct err *err);
 
-/* The model: a line of JSON for each object, wish and assumption. */
+/* The model: a line of JSON for each object and each wish. */
 int question_dump(const struct placer *p, struct buf *out, struct err *err);
 
 #endif
