@@ -212,6 +212,16 @@ open_resources(struct supervisor *sup, struct err *err)
     return 0;
 }
 
+/* Whoever starts us with nohup wants us to go on. */
+static bool
+is_ignored_hangup(int number)
+{
+    struct sigaction now;
+
+    return number == SIGHUP && sigaction(number, NULL, &now) == 0 &&
+           now.sa_handler == SIG_IGN;
+}
+
 static void
 catch_signals(struct supervisor *sup)
 {
@@ -227,6 +237,8 @@ catch_signals(struct supervisor *sup)
 
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < SIGNALS; i++) {
+        if (is_ignored_hangup(caught[i].number))
+            continue;
         sup->signals[i] =
             evsignal_new(sup->base, caught[i].number, caught[i].callback, sup);
         if (sup->signals[i] == NULL || event_add(sup->signals[i], NULL) != 0)
