@@ -25,7 +25,7 @@ server while {NODES:,} Nodes are being projected (slowed to last for all cells).
   found after 15 s
 * **others**: workers that had to start anew, too
 * **requests**: lists, gets and watches beyond the work that went on. A new
-  informer lists and watches four kinds
+  informer reads four kinds anew and watches them
 * **Lease**: changes of its holder
 * **twice**: Nodes that were sent their projection a second time, because the
   answer to the first died with the projector. That changes nothing: at the end
