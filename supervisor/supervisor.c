@@ -246,9 +246,21 @@ catch_signals(struct supervisor *sup)
     }
 }
 
+/* A second order that comes when all is done must not make an end of its own.
+ */
+static void
+block_signals(void)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+}
+
 static void
 release(struct supervisor *sup)
 {
+    block_signals();
     process_end_all(sup);
     for (size_t i = 0; i < SIGNALS; i++)
         if (sup->signals[i] != NULL)
