@@ -1,5 +1,5 @@
 # Thin front of CMake and the scripts; see README.md.
-.PHONY: build demo demo-stop test bench lint format clean
+.PHONY: build demo demo-stop test bench crash-matrix lint format clean
 
 build:
 	@deploy/local/packages
@@ -16,6 +16,9 @@ test:
 
 bench:
 	@tests/bench/run
+
+crash-matrix: build
+	@deploy/local/build >/dev/null && python3 -B tests/cluster/crash_matrix.py
 
 lint:
 	@deploy/local/packages

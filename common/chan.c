@@ -36,6 +36,8 @@ struct chan {
     size_t noutgoing;
     int incoming[MAX_DESCRIPTORS];
     size_t nincoming;
+    chan_seen_fn *seen; /* or NULL */
+    void *seen_arg;
     bool was_full; /* somebody was told that there is no room */
     bool busy;     /* inside a callback */
     bool freed;    /* chan_free came inside that callback */
@@ -180,6 +182,9 @@ deliver(struct chan *chan, const struct frame *frame, struct err *err)
     struct unpacked *u = unpack_body(message.bytes, err);
     int rc;
 
+    if (chan->seen != NULL)
+        chan->seen(chan->seen_arg, chan, false, frame->type, frame->id,
+                   message.bytes);
     if (u == NULL)
         return err_prefix(err, "%s", message_name(frame->type));
     chan->counts.received++;
@@ -360,6 +365,13 @@ chan_new(struct event_base *base, int fd, enum role self, enum role peer,
     return chan;
 }
 
+void
+chan_watch(struct chan *chan, chan_seen_fn *seen, void *arg)
+{
+    chan->seen = seen;
+    chan->seen_arg = arg;
+}
+
 static void
 queue(struct chan *chan, uint16_t type, uint16_t flags, uint32_t id,
       struct str body)
@@ -370,6 +382,8 @@ queue(struct chan *chan, uint16_t type, uint16_t flags, uint32_t id,
     /* The receiver would end the link, for our own mistake, again and again. */
     if (body.n > message_cap(type))
         fatal("%s of %zu bytes is above its cap", message_name(type), body.n);
+    if (chan->seen != NULL)
+        chan->seen(chan->seen_arg, chan, true, type, id, body);
     frame_add(&chan->out, type, flags, id, body);
     chan->counts.sent++;
     if (!chan->freed)

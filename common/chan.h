@@ -51,6 +51,13 @@ struct chan *chan_new(struct event_base *base, int fd, enum role self,
 /* Closes; unsent frames are lost. NULL is fine. Safe inside its callbacks. */
 void chan_free(struct chan *chan);
 
+/* Sees every frame of the chan, before it is handled or sent. */
+typedef void chan_seen_fn(void *arg, const struct chan *chan, bool out,
+                          uint16_t type, uint32_t id, struct str body);
+
+/* Calls seen for each frame from now on. */
+void chan_watch(struct chan *chan, chan_seen_fn *seen, void *arg);
+
 /* Queues a frame with the given body. */
 void chan_send(struct chan *chan, uint16_t type, uint32_t id, struct str body);
 

@@ -63,6 +63,12 @@ log_setup(const char *worker, uint64_t generation, enum log_level level,
 }
 
 void
+log_set_level(enum log_level level)
+{
+    self.level = level;
+}
+
+void
 log_to(int fd)
 {
     self.fd = fd;

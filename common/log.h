@@ -28,6 +28,9 @@ bool log_format_parse(const char *text, enum log_format *format);
 void log_setup(const char *worker, uint64_t generation, enum log_level level,
                enum log_format format);
 
+/* From now on, lines of that level and above are written. */
+void log_set_level(enum log_level level);
+
 /* Writes the lines to fd instead of stdout (a replayer's stdout is data). */
 void log_to(int fd);
 

@@ -10,11 +10,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/answer.h"
 #include "common/arena.h"
 #include "common/clock.h"
+#include "common/crash.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/metrics.h"
+#include "common/question.h"
+#include "common/tap.h"
+#include "common/trace.h"
 #include "proto/object.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
@@ -41,6 +46,9 @@ struct worker {
     int64_t reported_at;
     struct buf report; /* the body that waits, or empty */
     struct event *report_timer;
+    struct trace *trace; /* or NULL */
+    struct tap taps[ROLE_COUNT];
+    struct answers answers;
     int status;
 };
 
@@ -236,6 +244,36 @@ on_config(struct worker *w, struct message *m, struct err *err)
     return 0;
 }
 
+/* Every frame of a link, and those of the control link but questions, answers
+ * and pings, which would drown them. */
+static void
+on_seen(void *arg, const struct chan *chan, bool out, uint16_t type,
+        uint32_t id, struct str body)
+{
+    struct worker *w = arg;
+    enum role peer = chan_peer(chan);
+
+    if (type == MSG_PING || type == MSG_PONG || type == MSG_ANSWER ||
+        type == MSG_GO_ON || type == MSG_TAPPED)
+        return;
+    trace_note(w->trace, peer, out, type, id, body);
+    if (chan != w->control && w->control != NULL)
+        tap_frame(&w->taps[peer], w->control, peer, out, type, id, body);
+}
+
+static int
+take_trace(struct worker *w, int fd, struct err *err)
+{
+    if (fd < 0 || w->trace != NULL)
+        return err_set(err, "a trace without its descriptor, or twice");
+    w->trace = trace_map(fd, true, err);
+    if (w->trace == NULL)
+        return -1;
+    crash_watch(w->trace);
+    chan_watch(w->control, on_seen, w);
+    return 0;
+}
+
 static int
 on_granted(struct worker *w, struct message *m, struct err *err)
 {
@@ -245,6 +283,8 @@ on_granted(struct worker *w, struct message *m, struct err *err)
 
     if (unpack_end(&u, err) != 0)
         return -1;
+    if (resource == RESOURCE_TRACE)
+        return take_trace(w, fd, err);
     if (fd < 0 || w->ops->granted == NULL)
         return err_set(err, "resource %d was not asked for", (int)resource);
     m->fd = -1;
@@ -300,6 +340,7 @@ on_linked(struct worker *w, struct message *m, struct err *err)
     drop_link(w, (enum role)peer);
     w->links[peer] =
         chan_new(w->base, m->fd, w->ops->role, (enum role)peer, &link_ops, w);
+    chan_watch(w->links[peer], on_seen, w);
     w->generations[peer] = generation;
     m->fd = -1;
     log_debug("linked", F_STR("peer", role_name((enum role)peer)),
@@ -310,8 +351,9 @@ on_linked(struct worker *w, struct message *m, struct err *err)
 }
 
 static int
-on_start(struct worker *w, struct err *err)
+on_start(struct worker *w, struct message *m, struct err *err)
 {
+    (void)m;
     if (!w->configured || w->started)
         return err_set(err, "START out of turn");
     w->started = true;
@@ -324,8 +366,10 @@ on_start(struct worker *w, struct err *err)
 }
 
 static int
-on_stop(struct worker *w)
+on_stop(struct worker *w, struct message *m, struct err *err)
 {
+    (void)m;
+    (void)err;
     log_debug("stopping");
     if (w->ops->stop == NULL)
         worker_bye(w);
@@ -355,11 +399,13 @@ measure_link(const struct worker *w, enum role peer, const struct chan *chan,
 }
 
 static int
-on_measure(struct worker *w)
+on_measure(struct worker *w, struct message *question, struct err *err)
 {
     struct metrics *m = metrics_new();
     struct buf body = {0};
 
+    (void)question;
+    (void)err;
     measure_link(w, ROLE_SUPERVISOR, w->control, m);
     for (unsigned peer = 0; peer < ROLE_COUNT; peer++)
         if (peer != ROLE_SUPERVISOR)
@@ -373,11 +419,68 @@ on_measure(struct worker *w)
     return 0;
 }
 
+static int
+on_ask(struct worker *w, struct message *m, struct err *err)
+{
+    return questions_ask(&w->answers, w->ops, w->state, w->control, m, err);
+}
+
+static int
+on_more(struct worker *w, struct message *m, struct err *err)
+{
+    (void)err;
+    answers_more(&w->answers, w->control, m->id);
+    return 0;
+}
+
+static int
+on_forget(struct worker *w, struct message *m, struct err *err)
+{
+    (void)err;
+    answers_forget(&w->answers, m->id);
+    return 0;
+}
+
+static int
+on_tap(struct worker *w, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    int64_t peer = unpack_int(&u);
+    bool on = unpack_bool(&u);
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (peer <= ROLE_SUPERVISOR || peer >= ROLE_COUNT)
+        return err_set(err, "no link to %d", (int)peer);
+    w->taps[peer] = (struct tap){.on = on};
+    return 0;
+}
+
+static int
+on_ping(struct worker *w, struct message *m, struct err *err)
+{
+    (void)m;
+    (void)err;
+    chan_send(w->control, MSG_PONG, 0, STR(""));
+    return 0;
+}
+
 /* What the runtime itself answers; everything else is the worker's.  CONFIG
  * comes once, and first. */
 static int
 on_message(void *arg, struct chan *chan, struct message *m, struct err *err)
 {
+    static const struct {
+        uint16_t type;
+        int (*handle)(struct worker *, struct message *, struct err *);
+    } own[] = {
+        {MSG_CONFIG, on_config},   {MSG_GRANTED, on_granted},
+        {MSG_LINKED, on_linked},   {MSG_START, on_start},
+        {MSG_STOP, on_stop},       {MSG_PING, on_ping},
+        {MSG_ASK, on_ask},         {MSG_GO_ON, on_more},
+        {MSG_FORGET, on_forget},   {MSG_TAP, on_tap},
+        {MSG_MEASURE, on_measure},
+    };
     struct worker *w = arg;
 
     if (w->over)
@@ -385,22 +488,9 @@ on_message(void *arg, struct chan *chan, struct message *m, struct err *err)
     if (w->configured == (m->type == MSG_CONFIG))
         return err_set(err, w->configured ? "it came twice"
                                           : "it came before CONFIG");
-    switch (m->type) {
-    case MSG_CONFIG:
-        return on_config(w, m, err);
-    case MSG_GRANTED:
-        return on_granted(w, m, err);
-    case MSG_LINKED:
-        return on_linked(w, m, err);
-    case MSG_START:
-        return on_start(w, err);
-    case MSG_MEASURE:
-        return on_measure(w);
-    case MSG_STOP:
-        return on_stop(w);
-    default:
-        break;
-    }
+    for (size_t i = 0; i < nitems(own); i++)
+        if (own[i].type == m->type)
+            return own[i].handle(w, m, err);
     for (size_t i = 0; i < w->ops->handler_count; i++)
         if (w->ops->handlers[i].type == m->type)
             return w->ops->handlers[i].handle(w->state, chan, m, err);
@@ -517,6 +607,9 @@ worker_main(int argc, char **argv, const struct worker_ops *ops, void *state)
     buf_fini(&w.reported);
     buf_fini(&w.report);
     event_free(w.report_timer);
+    answers_fini(&w.answers);
     event_base_free(w.base);
+    crash_unwatch();
+    trace_unmap(w.trace);
     return w.status;
 }

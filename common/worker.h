@@ -14,6 +14,9 @@
  * control link on fd 3, say HELLO, get CONFIG, grants and links, wait for
  * START, say READY, work until STOP (or until the supervisor is gone), say BYE.
  * A worker's main.c is a struct worker_ops, a table of handlers and one call.
+ *
+ * Answered here, for all: pings, the log level, taps of a link.  Every frame of
+ * a link is noted in the trace (common/trace.h), and so is a crash.
  */
 struct metrics;
 struct worker;
@@ -28,10 +31,22 @@ struct worker_handler {
                   struct err *err);
 };
 
+/* What people may ask it (mokkactl dump, why, ...). */
+struct worker_question {
+    const char *name;
+    size_t arguments; /* that it takes */
+    /* Adds the answer to out, lines of text; no secrets. -1 and err: there is
+     * none. */
+    int (*answer)(void *state, const struct str *arguments, struct buf *out,
+                  struct err *err);
+};
+
 struct worker_ops {
     enum role role;
     const struct worker_handler *handlers;
     size_t handler_count;
+    const struct worker_question *questions;
+    size_t question_count;
 
     /* Each may be NULL, and state is what worker_main was given. */
 

@@ -19,6 +19,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/worker.h"
+#include "informer/dump.h"
 #include "informer/feed.h"
 #include "informer/source.h"
 #include "proto/unpack.h"
@@ -408,6 +409,22 @@ fini(void *state)
     event_free(in->facts);
 }
 
+static int
+on_dump(void *state, const struct str *arguments, struct buf *out,
+        struct err *err)
+{
+    const struct informer *in = state;
+
+    (void)arguments;
+    (void)err;
+    dump_store(out, in->store);
+    return 0;
+}
+
+static const struct worker_question questions[] = {
+    {"dump", 0, on_dump},
+};
+
 static const struct worker_handler handlers[] = {
     {MSG_SUBSCRIBE, on_subscribe},
 };
@@ -416,6 +433,8 @@ static const struct worker_ops ops = {
     .role = ROLE_INFORMER,
     .handlers = handlers,
     .handler_count = nitems(handlers),
+    .questions = questions,
+    .question_count = nitems(questions),
     .configure = configure,
     .start = start,
     .unlinked = on_unlinked,

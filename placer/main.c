@@ -13,6 +13,7 @@
 #include "common/worker.h"
 #include "placer/input.h"
 #include "placer/measure.h"
+#include "placer/questions.h"
 #include "placer/recorder.h"
 #include "placer/replay.h"
 #include "proto/pack.h"
@@ -205,10 +206,49 @@ static const struct worker_handler handlers[] = {
     {MSG_RESULT, on_frame},     {MSG_AS_OF, on_frame},
 };
 
+/* ---- questions --------------------------------------------------------- */
+
+static int
+on_assignments(void *state, const struct str *arguments, struct buf *out,
+               struct err *err)
+{
+    const struct state *s = state;
+
+    return question_assignments(&s->placer, arguments[0], arguments[1], out,
+                                err);
+}
+
+static int
+on_why(void *state, const struct str *arguments, struct buf *out,
+       struct err *err)
+{
+    const struct state *s = state;
+
+    return question_why(&s->placer, arguments[0], out, err);
+}
+
+static int
+on_dump(void *state, const struct str *arguments, struct buf *out,
+        struct err *err)
+{
+    const struct state *s = state;
+
+    (void)arguments;
+    return question_dump(&s->placer, out, err);
+}
+
+static const struct worker_question questions[] = {
+    {"assignments", 2, on_assignments},
+    {"why", 1, on_why},
+    {"dump", 0, on_dump},
+};
+
 static const struct worker_ops ops = {
     .role = ROLE_PLACER,
     .handlers = handlers,
     .handler_count = nitems(handlers),
+    .questions = questions,
+    .question_count = nitems(questions),
     .configure = configure,
     .granted = granted,
     .start = start,

@@ -200,14 +200,9 @@ wish_drop(struct wishes *w, enum action action, struct str name)
     buf_fini(&body);
 }
 
-struct wish
-wish_look(const struct wishes *w, enum action action, struct str name)
+static struct wish
+look(const struct entry *e)
 {
-    const struct entry *e = find(w, action, name);
-
-    if (e == NULL)
-        return (struct wish){
-            .state = WISH_NONE, .basis = "", .version = "", .reason = ""};
     return (struct wish){
         .state = e->state,
         .outcome = e->outcome,
@@ -216,6 +211,33 @@ wish_look(const struct wishes *w, enum action action, struct str name)
         .version = e->version,
         .reason = e->reason,
     };
+}
+
+struct wish
+wish_look(const struct wishes *w, enum action action, struct str name)
+{
+    const struct entry *e = find(w, action, name);
+
+    if (e == NULL)
+        return (struct wish){
+            .state = WISH_NONE, .basis = "", .version = "", .reason = ""};
+    return look(e);
+}
+
+void
+wish_each(const struct wishes *w,
+          void (*visit)(void *arg, enum action action, const char *name,
+                        const struct wish *wish),
+          void *arg)
+{
+    const struct entry *e;
+    size_t pos = 0;
+
+    while ((e = map_next(&w->by_key, &pos)) != NULL) {
+        struct wish wish = look(e);
+
+        visit(arg, (enum action)atoi(e->key), strchr(e->key, ' ') + 1, &wish);
+    }
 }
 
 bool

@@ -80,6 +80,12 @@ bool wish_has_room(const struct wishes *w);
 struct wish wish_look(const struct wishes *w, enum action action,
                       struct str name);
 
+/* Calls visit for each wish that stands. */
+void wish_each(const struct wishes *w,
+               void (*visit)(void *arg, enum action action, const char *name,
+                             const struct wish *wish),
+               void *arg);
+
 /* Takes a result; true if it answers the wish that stands. */
 bool wish_result(struct wishes *w, uint32_t id, const struct result *r);
 

@@ -279,6 +279,31 @@ intents_each_written(const struct intents *t,
         }
 }
 
+void
+intents_each(const struct intents *t,
+             void (*visit)(void *arg, const struct intent_view *view),
+             void *arg)
+{
+    const struct lane *lane;
+    size_t pos = 0;
+
+    while ((lane = lanes_walk(&t->lanes, &pos)) != NULL)
+        for (unsigned i = 0; i < LANE_SLOTS; i++) {
+            const struct intent_slot *s = lane->slots[i];
+
+            if (s != NULL)
+                visit(arg, &(struct intent_view){
+                               .name = lane_name(lane).s,
+                               .action = s->action,
+                               .order = s->order,
+                               .in_flight = s->in_flight,
+                               .version = s->version,
+                               .failures = lane->failures,
+                               .due = s->due,
+                           });
+        }
+}
+
 struct intent_slot *
 intents_next(struct intents *t, int64_t now)
 {

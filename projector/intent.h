@@ -75,6 +75,22 @@ void intents_each_written(const struct intents *t,
                                         const struct target *target),
                           void *arg);
 
+/* A slot as others may look at it; what is not there is NULL or 0. */
+struct intent_view {
+    const char *name;
+    enum action action;
+    const struct order *order; /* wanted or in flight */
+    bool in_flight;
+    const char *version; /* of what was carried out */
+    unsigned failures;   /* of the object, in a row */
+    int64_t due;         /* of what is wanted: clock_now() */
+};
+
+/* Calls visit for every slot, in no order. */
+void intents_each(const struct intents *t,
+                  void (*visit)(void *arg, const struct intent_view *view),
+                  void *arg);
+
 /* The next slot whose intent may be sent, now in flight; NULL: none is due. */
 struct intent_slot *intents_next(struct intents *t, int64_t now);
 

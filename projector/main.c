@@ -16,6 +16,7 @@
 #include "common/lease_page.h"
 #include "common/mem.h"
 #include "common/worker.h"
+#include "projector/dump.h"
 #include "projector/event_news.h"
 #include "projector/event_sender.h"
 #include "projector/intent.h"
@@ -487,6 +488,22 @@ fini(void *state)
         event_free(p->report);
 }
 
+static int
+on_dump(void *state, const struct str *arguments, struct buf *out,
+        struct err *err)
+{
+    const struct projector *p = state;
+
+    (void)arguments;
+    (void)err;
+    dump_intents(out, p->intents, clock_now());
+    return 0;
+}
+
+static const struct worker_question questions[] = {
+    {"dump", 0, on_dump},
+};
+
 static const struct worker_handler handlers[] = {
     {MSG_PLAN_BEGIN, on_plan_begin},   {MSG_PLAN_END, on_plan_end},
     {MSG_RACK_WRITE, on_intent},       {MSG_RACK_DELETE, on_intent},
@@ -501,6 +518,8 @@ static const struct worker_ops ops = {
     .role = ROLE_PROJECTOR,
     .handlers = handlers,
     .handler_count = nitems(handlers),
+    .questions = questions,
+    .question_count = nitems(questions),
     .configure = configure,
     .granted = granted,
     .start = start,

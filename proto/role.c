@@ -16,6 +16,8 @@ _Static_assert(nitems(names) == ROLE_COUNT, "one name for each role");
 const char *
 role_name(enum role role)
 {
+    if (role == ROLE_USER)
+        return "mokkactl";
     return (unsigned)role < ROLE_COUNT ? names[role] : "unknown";
 }
 

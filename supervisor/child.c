@@ -10,10 +10,10 @@ const char *
 child_state_name(enum child_state state)
 {
     static const char *const names[CHILD_STATES] = {
-        [CHILD_DOWN] = "down",         [CHILD_STARTING] = "starting",
-        [CHILD_WIRING] = "wiring",     [CHILD_RUNNING] = "running",
-        [CHILD_STOPPING] = "stopping", [CHILD_KILLED] = "killed",
-        [CHILD_ENDED] = "ended",
+        [CHILD_DOWN] = "down",       [CHILD_STARTING] = "starting",
+        [CHILD_HELD] = "held",       [CHILD_WIRING] = "wiring",
+        [CHILD_RUNNING] = "running", [CHILD_STOPPING] = "stopping",
+        [CHILD_KILLED] = "killed",   [CHILD_ENDED] = "ended",
     };
 
     return names[state];
@@ -43,12 +43,21 @@ wire(struct child *child, int64_t now)
 }
 
 static enum child_action
+greet(struct child *child, int64_t now)
+{
+    if (!child->hold)
+        return wire(child, now);
+    child->state = CHILD_HELD;
+    child->limit = 0;
+    return CHILD_NOTHING;
+}
+
+static enum child_action
 announce(struct child *child, int64_t now)
 {
     child->limit = 0;
     child->ready = now;
     child->unready = 0;
-    child->ever_ready = true;
     return CHILD_ANNOUNCE;
 }
 
@@ -67,6 +76,28 @@ kill_it(struct child *child, int64_t now)
     return CHILD_KILL;
 }
 
+/* Its own exit status tells more than our signal. */
+static enum child_action
+leave(struct child *child, int64_t now)
+{
+    child->limit = now + CHILD_LEAVE_LIMIT;
+    return CHILD_NOTHING;
+}
+
+static enum child_action
+abort_it(struct child *child, int64_t now)
+{
+    child->limit = now + CHILD_CORE_LIMIT;
+    return CHILD_ABORT;
+}
+
+static enum child_action
+again(struct child *child, int64_t now)
+{
+    child->wanted = true;
+    return kill_it(child, now);
+}
+
 static int64_t
 delay(unsigned deaths)
 {
@@ -79,16 +110,28 @@ delay(unsigned deaths)
     return ns < LAST_DELAY ? ns : LAST_DELAY;
 }
 
+static enum child_action
+start_again(struct child *child, int64_t now)
+{
+    child->wanted = false;
+    child->due = now;
+    return CHILD_RESTART;
+}
+
 /* It died, or was killed: the next start, or the end of trying. */
 static enum child_action
 died(struct child *child, int64_t now)
 {
-    if (child->ready != 0 && now - child->ready >= CHILD_HEALTHY)
+    bool was_ready = child->ready != 0;
+
+    if (was_ready && now - child->ready >= CHILD_HEALTHY)
         child->deaths = 0;
-    child->deaths++;
-    child->unready = child->ready == 0 ? child->unready + 1 : 0;
     child->ready = 0;
     child->limit = 0;
+    if (child->wanted)
+        return start_again(child, now);
+    child->deaths++;
+    child->unready = was_ready ? 0 : child->unready + 1;
     if (child->unready >= CHILD_UNREADY_DEATHS) {
         child->state = CHILD_ENDED;
         return CHILD_GIVE_UP;
@@ -117,19 +160,33 @@ static const struct cell {
     [CHILD_DOWN] =
         {
             [CHILD_DUE] = {spawn, CHILD_STARTING},
+            [CHILD_AGAIN] = {spawn, CHILD_STARTING},
             [CHILD_STOP] = {finish, CHILD_ENDED},
         },
     [CHILD_STARTING] =
         {
-            [CHILD_HELLO] = {wire, CHILD_WIRING},
+            [CHILD_HELLO] = {greet, CHILD_WIRING},
+            [CHILD_LEFT] = {leave, CHILD_KILLED},
             [CHILD_CUT] = {kill_it, CHILD_KILLED},
             [CHILD_LATE] = {kill_it, CHILD_KILLED},
+            [CHILD_AGAIN] = {again, CHILD_KILLED},
+            [CHILD_STOP] = {kill_it, CHILD_STOPPING},
+            [CHILD_EXIT] = {died, CHILD_DOWN},
+        },
+    [CHILD_HELD] =
+        {
+            [CHILD_GO] = {wire, CHILD_WIRING},
+            [CHILD_LEFT] = {leave, CHILD_KILLED},
+            [CHILD_CUT] = {kill_it, CHILD_KILLED},
+            [CHILD_AGAIN] = {again, CHILD_KILLED},
             [CHILD_STOP] = {kill_it, CHILD_STOPPING},
             [CHILD_EXIT] = {died, CHILD_DOWN},
         },
     [CHILD_WIRING] =
         {
+            [CHILD_AGAIN] = {again, CHILD_KILLED},
             [CHILD_READY] = {announce, CHILD_RUNNING},
+            [CHILD_LEFT] = {leave, CHILD_KILLED},
             [CHILD_CUT] = {kill_it, CHILD_KILLED},
             [CHILD_LATE] = {kill_it, CHILD_KILLED},
             [CHILD_STOP] = {tell, CHILD_STOPPING},
@@ -137,6 +194,9 @@ static const struct cell {
         },
     [CHILD_RUNNING] =
         {
+            [CHILD_SILENT] = {abort_it, CHILD_KILLED},
+            [CHILD_AGAIN] = {again, CHILD_KILLED},
+            [CHILD_LEFT] = {leave, CHILD_KILLED},
             [CHILD_CUT] = {kill_it, CHILD_KILLED},
             [CHILD_STOP] = {tell, CHILD_STOPPING},
             [CHILD_EXIT] = {died, CHILD_DOWN},
@@ -148,6 +208,8 @@ static const struct cell {
         },
     [CHILD_KILLED] =
         {
+            [CHILD_CUT] = {kill_it, CHILD_KILLED},
+            [CHILD_LATE] = {kill_it, CHILD_KILLED},
             [CHILD_STOP] = {nothing, CHILD_STOPPING},
             [CHILD_EXIT] = {died, CHILD_DOWN},
         },

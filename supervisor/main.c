@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "common/log.h"
+#include "supervisor/last_words.h"
 #include "supervisor/options.h"
 #include "supervisor/supervisor.h"
 
@@ -32,16 +33,19 @@ main(int argc, char **argv)
         return 0;
     case OPTIONS_BAD:
         fprintf(stderr, "control-plane: %s\n", err.text);
+        last_words(LAST_WORDS_FILE, err.text);
         return 1;
     case OPTIONS_OK:
         break;
     }
     set_up_log(options);
     status = supervisor_run(options, &err);
-    if (status != 0)
+    if (status != 0) {
         fprintf(stderr, "control-plane: %s\n", err.text);
-    else
+        last_words(LAST_WORDS_FILE, err.text);
+    } else {
         log_info("stopped");
+    }
     options_free(options);
     return status;
 }

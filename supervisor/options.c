@@ -12,6 +12,8 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "proto/pack.h"
+#include "proto/role.h"
+#include "supervisor/control_name.h"
 #include "supervisor/listener.h"
 
 enum check {
@@ -26,6 +28,8 @@ enum check {
     CHECK_COUNT, /* whole, 1 or more */
     CHECK_RATE,  /* above zero */
     CHECK_BOOL,
+    CHECK_SOCKET,
+    CHECK_WORKERS, /* names with commas between */
 };
 
 static const struct row {
@@ -191,6 +195,24 @@ check_format(const char *value, struct err *err)
 }
 
 static int
+check_workers(const char *value, struct err *err)
+{
+    char name[32];
+    enum role role;
+
+    for (const char *at = value;; at++) {
+        size_t n = strcspn(at, ",");
+
+        snprintf(name, sizeof(name), "%.*s", (int)n, at);
+        if (!role_find(name, &role) || role == ROLE_SUPERVISOR)
+            return err_set(err, "there is no worker \"%s\"", name);
+        at += n;
+        if (*at == '\0')
+            return 0;
+    }
+}
+
+static int
 check_any(const char *value, struct err *err)
 {
     (void)value;
@@ -210,6 +232,8 @@ static int (*const checks[])(const char *, struct err *) = {
     [CHECK_COUNT] = check_count,
     [CHECK_RATE] = check_rate,
     [CHECK_BOOL] = check_bool,
+    [CHECK_SOCKET] = control_name_check,
+    [CHECK_WORKERS] = check_workers,
 };
 
 static int

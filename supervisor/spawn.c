@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,9 +21,8 @@ spawn_pair(int ends[2], struct err *err)
     return err_errno(err, "cannot make a socketpair");
 }
 
-/* Where the executable is: the first place that has it. */
-static int
-locate(const char *name, char path[PATH_MAX], struct err *err)
+int
+spawn_locate(const char *name, char path[PATH_MAX], struct err *err)
 {
     static const char *const places[] = {"", "../libexec/mokka/"};
     char self[PATH_MAX];
@@ -51,15 +51,19 @@ spawn_check(const char *name, struct err *err)
 {
     char path[PATH_MAX];
 
-    return locate(name, path, err);
+    return spawn_locate(name, path, err);
 }
 
 /* In the child: descriptor 3 is the link, then the worker's program. */
 static void
-become(const char *path, const char *name, int control)
+become(const char *path, const char *name, int control, pid_t parent)
 {
     sigset_t none;
 
+    /* Also one that is stopped, or that hangs, ends with us. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127); /* it ended before that */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     /* A group of its own: a terminal's ^C, or a TERM for the group, is the
@@ -79,14 +83,15 @@ pid_t
 spawn_worker(const char *name, int *control, struct err *err)
 {
     char path[PATH_MAX];
+    pid_t parent = getpid();
     int ends[2];
     pid_t pid;
 
-    if (locate(name, path, err) != 0 || spawn_pair(ends, err) != 0)
+    if (spawn_locate(name, path, err) != 0 || spawn_pair(ends, err) != 0)
         return -1;
     pid = fork();
     if (pid == 0)
-        become(path, name, ends[1]);
+        become(path, name, ends[1], parent);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);

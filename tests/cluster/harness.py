@@ -290,8 +290,10 @@ class ControlPlane:
         self.placer = pathlib.Path(program[-1]).with_name("placer")
         if self.placer.exists() and "--record" not in arguments:
             arguments = ("--record", str(self.recording), *arguments)
+        self.socket = self.log.with_suffix(".sock")
         command = [*map(str, program), "--kubeconfig", kubeconfig or cluster.user,
                    "--leader-election-namespace", NAMESPACE,
+                   "--control-socket", str(self.socket),
                    "--listen-addr", "127.0.0.1:0", *arguments]
         with open(self.log, "wb") as out, open(self.error, "wb") as err:
             self.process = subprocess.Popen(

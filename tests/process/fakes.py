@@ -55,6 +55,8 @@ def hello(name, build, protocol=PROTOCOL, said=None):
 def obey(link):
     """Does nothing until it is told to stop, or the link ends."""
     while (found := link.receive(3600)) is not None:
+        if found.name == "PING":
+            link.send("PONG")
         if found.name == "STOP":
             link.send("BYE")
             sys.exit(0)

@@ -406,6 +406,17 @@ class Stop(SupervisorTest):
         self.assertEqual(set(self.causes(plane)), set(WORKERS))
         self.assertEqual(self.holder(plane), "")
 
+    def test_TERM_again_and_again_until_it_has_ended(self):
+        plane = self.leading()
+        while plane.process.poll() is None:
+            plane.process.terminate()
+            if plane.lines(msg="worker ended", worker="web"):
+                continue  # as often as can be, when it is about to end
+            time.sleep(0.01)
+            if plane.lines(msg="stopping at once"):
+                break
+        self.assertEqual(plane.wait_exit()[0], 0)
+
     def test_TERM_while_it_starts(self):
         for pause in (0, 0.02, 0.05, 0.1):
             with self.subTest(pause=pause):

@@ -147,9 +147,28 @@ measure(void *state, struct metrics *metrics)
     metrics_set(metrics, METRIC_LEADER, 0, 0, 1);
 }
 
+#define LINES 20000
+
+/* Some 400 KB. */
+static int
+answer_much(void *state, const struct str *arguments, struct buf *out,
+            struct err *err)
+{
+    (void)state;
+    if (!str_is(arguments[0], "lines"))
+        return err_set(err, "no %.*s here", (int)arguments[0].n,
+                       arguments[0].s);
+    for (int i = 0; i < LINES; i++)
+        buf_printf(out, "line number %06d\n", i);
+    return 0;
+}
+
 static int
 child_main(void)
 {
+    static const struct worker_question questions[] = {
+        {"much", 1, answer_much},
+    };
     static const struct worker_handler handlers[] = {
         {MSG_CONTEND, on_contend},
     };
@@ -157,6 +176,8 @@ child_main(void)
         .role = ROLE_ELECTOR,
         .handlers = handlers,
         .handler_count = nitems(handlers),
+        .questions = questions,
+        .question_count = nitems(questions),
         .configure = configure,
         .granted = granted,
         .start = start,
@@ -632,6 +653,148 @@ test_it_does_not_run_by_hand(void **state)
     assert_int_equal(WEXITSTATUS(status), 2);
 }
 
+static void
+ask(const struct child *child, uint32_t id, const char *name,
+    const char *argument)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 2);
+    pack_text(&body, name);
+    pack_array(&body, argument != NULL);
+    if (argument != NULL)
+        pack_text(&body, argument);
+    say(child, MSG_ASK, id, buf_str(&body));
+    buf_fini(&body);
+}
+
+/* An ANSWER: whether it is the last piece; its text is added. */
+static bool
+hear_answer(struct child *child, bool *ok, struct buf *text)
+{
+    struct unpack u;
+    bool last;
+
+    assert_int_equal(hear(child), MSG_ANSWER);
+    u = unpack_fields(unpacked_root(child->body));
+    last = unpack_bool(&u);
+    *ok = unpack_bool(&u);
+    buf_adds(text, unpack_str(&u));
+    assert_int_equal(unpack_end(&u, NULL), 0);
+    hear_end(child);
+    return last;
+}
+
+static struct child
+child_configured(void)
+{
+    struct child child = child_start();
+
+    assert_hears(&child, MSG_HELLO);
+    say_config(&child, "good");
+    return child;
+}
+
+static void
+test_a_ping_is_answered(void **state)
+{
+    struct child child = child_configured();
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        say(&child, MSG_PING, 0, STR(""));
+        assert_hears(&child, MSG_PONG);
+    }
+    close(child.fd);
+    child.fd = -1;
+    assert_int_equal(child_end(&child), 0);
+}
+
+/* The next piece comes only when it is asked for, whole lines each. */
+static void
+test_a_long_answer_comes_in_pieces(void **state)
+{
+    struct child child = child_configured();
+    struct buf text = {0};
+    int pieces = 1;
+    bool ok;
+
+    (void)state;
+    ask(&child, 7, "much", "lines");
+    while (!hear_answer(&child, &ok, &text)) {
+        assert_int_equal(buf_bytes(&text)[text.len - 1], '\n');
+        say(&child, MSG_PING, 0, STR(""));
+        assert_hears(&child, MSG_PONG);
+        say(&child, MSG_GO_ON, 7, STR(""));
+        pieces++;
+    }
+    assert_true(ok);
+    assert_int_equal(pieces, 6);
+    assert_int_equal(text.len, LINES * 19);
+    buf_fini(&text);
+    close(child.fd);
+    child.fd = -1;
+    assert_int_equal(child_end(&child), 0);
+}
+
+static void
+test_answers_side_by_side_and_one_that_is_forgotten(void **state)
+{
+    struct child child = child_configured();
+    struct buf first = {0}, second = {0};
+    bool ok;
+
+    (void)state;
+    ask(&child, 1, "much", "lines");
+    ask(&child, 2, "much", "lines");
+    assert_false(hear_answer(&child, &ok, &first));
+    assert_false(hear_answer(&child, &ok, &second));
+    say(&child, MSG_FORGET, 1, STR(""));
+    say(&child, MSG_GO_ON, 1, STR(""));
+    say(&child, MSG_GO_ON, 9, STR(""));
+    say(&child, MSG_GO_ON, 2, STR(""));
+    assert_false(hear_answer(&child, &ok, &second));
+    assert_int_equal(child.in.len, 0);
+    assert_int_equal(second.len, 2 * first.len);
+    buf_fini(&first);
+    buf_fini(&second);
+    close(child.fd); /* with an answer half given */
+    child.fd = -1;
+    assert_int_equal(child_end(&child), 0);
+}
+
+static void
+test_questions_without_an_answer_say_why(void **state)
+{
+    static const struct {
+        const char *name, *argument, *says;
+    } rows[] = {
+        {"much", "bread", "no bread here"},
+        {"much", NULL, "it knows log, much"},
+        {"bake", NULL, "no answer to \"bake\""},
+        {"log", "loud", "must be debug, info, warn or error"},
+        {"log", "", "must be debug"},
+    };
+    struct child child = child_configured();
+
+    (void)state;
+    for (size_t i = 0; i < nitems(rows); i++) {
+        struct buf text = {0};
+        bool ok;
+
+        ask(&child, 1, rows[i].name, rows[i].argument);
+        assert_true(hear_answer(&child, &ok, &text));
+        assert_false(ok);
+        if (memmem(buf_bytes(&text), text.len, rows[i].says,
+                   strlen(rows[i].says)) == NULL)
+            fail_msg("%.*s", (int)text.len, buf_bytes(&text));
+        buf_fini(&text);
+    }
+    close(child.fd);
+    child.fd = -1;
+    assert_int_equal(child_end(&child), 0);
+}
+
 int
 main(void)
 {
@@ -648,6 +811,10 @@ main(void)
         cmocka_unit_test(test_facts_that_change_often_are_told_once_a_second),
         cmocka_unit_test(test_metrics_are_told_when_asked_for),
         cmocka_unit_test(test_it_does_not_run_by_hand),
+        cmocka_unit_test(test_a_ping_is_answered),
+        cmocka_unit_test(test_a_long_answer_comes_in_pieces),
+        cmocka_unit_test(test_answers_side_by_side_and_one_that_is_forgotten),
+        cmocka_unit_test(test_questions_without_an_answer_say_why),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,7 +177,7 @@ test_types_without_a_row(void **state)
 static void
 test_the_catalogue_is_consistent(void **state)
 {
-    uint32_t everybody = R_SUPERVISOR | R_WORKERS;
+    uint32_t everybody = R_SUPERVISOR | R_WORKERS | R_USER;
 
     (void)state;
     for (size_t i = 0; i < nitems(rows); i++) {

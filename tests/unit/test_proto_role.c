@@ -18,6 +18,7 @@ test_every_role_is_found_by_its_name(void **state)
         assert_int_equal(role, i);
     }
     assert_string_equal(role_name(ROLE_SUPERVISOR), "supervisor");
+    assert_string_equal(role_name(ROLE_USER), "mokkactl");
 }
 
 static void
@@ -30,7 +31,7 @@ test_names_that_nobody_has(void **state)
     assert_false(role_find("webb", &role));
     assert_false(role_find("Web", &role));
     assert_int_equal(role, ROLE_WEB);
-    assert_string_equal(role_name(ROLE_COUNT), "unknown");
+    assert_string_equal(role_name(ROLE_COUNT + 1), "unknown");
     assert_string_equal(role_name((enum role) - 1), "unknown");
 }
 
@@ -42,6 +43,7 @@ test_the_set_of_workers_is_all_but_the_supervisor(void **state)
         assert_int_equal((R_WORKERS & 1u << i) != 0, i != ROLE_SUPERVISOR);
     assert_int_equal(R_WORKERS >> ROLE_COUNT, 0);
     assert_int_equal(R_ELECTOR, 1u << ROLE_ELECTOR);
+    assert_int_equal(R_USER & (R_WORKERS | R_SUPERVISOR), 0);
 }
 
 int

@@ -150,7 +150,22 @@ test_broken_link_is_killed_then_restarted(void **state)
     (void)state;
     run(&child, &now);
     assert_int_equal(child_step(&child, CHILD_CUT, now), CHILD_KILL);
-    assert_int_equal(child_step(&child, CHILD_CUT, now), CHILD_NOTHING);
+    assert_int_equal(child_step(&child, CHILD_LEFT, now), CHILD_NOTHING);
+    assert_int_equal(child_step(&child, CHILD_EXIT, now), CHILD_RESTART);
+}
+
+static void
+test_who_closes_its_link_may_end_by_itself(void **state)
+{
+    struct child child = {0};
+    int64_t now = CLOCK_SECOND;
+
+    (void)state;
+    run(&child, &now);
+    assert_int_equal(child_step(&child, CHILD_LEFT, now), CHILD_NOTHING);
+    assert_int_equal(child.state, CHILD_KILLED);
+    assert_int_equal(child.limit, now + CHILD_LEAVE_LIMIT);
+    assert_int_equal(child_step(&child, CHILD_LATE, child.limit), CHILD_KILL);
     assert_int_equal(child_step(&child, CHILD_EXIT, now), CHILD_RESTART);
 }
 
@@ -189,6 +204,94 @@ test_stop_that_takes_too_long_is_killed(void **state)
 }
 
 static void
+test_held_it_waits_after_HELLO_for_as_long_as_it_takes(void **state)
+{
+    struct child child = {.hold = true};
+
+    (void)state;
+    child_step(&child, CHILD_DUE, 1);
+    assert_int_equal(child_step(&child, CHILD_HELLO, 2), CHILD_NOTHING);
+    assert_int_equal(child.state, CHILD_HELD);
+    assert_int_equal(child.limit, 0);
+    assert_int_equal(child_step(&child, CHILD_LATE, 3), CHILD_NOTHING);
+    child.hold = false;
+    assert_int_equal(child_step(&child, CHILD_GO, 4), CHILD_WIRE);
+    assert_int_equal(child.limit, 4 + CHILD_START_LIMIT);
+    assert_int_equal(child_step(&child, CHILD_READY, 5), CHILD_ANNOUNCE);
+}
+
+static void
+test_a_held_one_stops_dies_and_is_let_go_when_not_there(void **state)
+{
+    struct child child = {.hold = true};
+
+    (void)state;
+    assert_int_equal(child_step(&child, CHILD_GO, 1), CHILD_NOTHING);
+    child_step(&child, CHILD_DUE, 1);
+    child_step(&child, CHILD_HELLO, 1);
+    assert_int_equal(child_step(&child, CHILD_EXIT, 2), CHILD_RESTART);
+    child_step(&child, CHILD_DUE, 2);
+    child_step(&child, CHILD_HELLO, 2);
+    assert_int_equal(child_step(&child, CHILD_STOP, 3), CHILD_KILL);
+    assert_int_equal(child_step(&child, CHILD_EXIT, 3), CHILD_FINISH);
+}
+
+static void
+test_silent_it_is_aborted_and_killed_if_that_does_not_end_it(void **state)
+{
+    struct child child = {0};
+    int64_t now = CLOCK_SECOND;
+
+    (void)state;
+    assert_int_equal(child_step(&child, CHILD_SILENT, now), CHILD_NOTHING);
+    run(&child, &now);
+    assert_int_equal(child_step(&child, CHILD_SILENT, now), CHILD_ABORT);
+    assert_int_equal(child.limit, now + CHILD_CORE_LIMIT);
+    assert_int_equal(child_step(&child, CHILD_LATE, child.limit), CHILD_KILL);
+    assert_int_equal(child_step(&child, CHILD_EXIT, now), CHILD_RESTART);
+    assert_int_equal(child.deaths, 1);
+}
+
+static void
+test_a_restart_that_was_asked_for_is_no_death(void **state)
+{
+    struct child child = {0};
+    int64_t now = CLOCK_SECOND;
+
+    (void)state;
+    for (int i = 0; i < 3 * CHILD_UNREADY_DEATHS; i++) {
+        if (i % 2 == 0)
+            run(&child, &now);
+        else
+            child_step(&child, CHILD_DUE, now);
+        assert_int_equal(child_step(&child, CHILD_AGAIN, now), CHILD_KILL);
+        assert_int_equal(child_step(&child, CHILD_EXIT, now), CHILD_RESTART);
+        assert_int_equal(child.due, now);
+        assert_int_equal(child.deaths, 0);
+    }
+    /* The next one that nobody asked for is. */
+    run(&child, &now);
+    child_step(&child, CHILD_EXIT, now);
+    assert_int_equal(child.deaths, 1);
+}
+
+static void
+test_a_restart_ends_a_pause_between_deaths(void **state)
+{
+    struct child child = {0};
+    int64_t now = CLOCK_SECOND;
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        run(&child, &now);
+        child_step(&child, CHILD_EXIT, now);
+        now = child.due;
+    }
+    assert_int_equal(child_step(&child, CHILD_AGAIN, now - 1), CHILD_SPAWN);
+    assert_int_equal(child.state, CHILD_STARTING);
+}
+
+static void
 test_ended_takes_no_event(void **state)
 {
     (void)state;
@@ -214,9 +317,18 @@ main(void)
         cmocka_unit_test(test_ready_once_resets_the_count_of_unready_deaths),
         cmocka_unit_test(test_late_start_is_killed_then_restarted),
         cmocka_unit_test(test_broken_link_is_killed_then_restarted),
+        cmocka_unit_test(test_who_closes_its_link_may_end_by_itself),
         cmocka_unit_test(test_stop_in_every_state_ends),
         cmocka_unit_test(test_stop_that_takes_too_long_is_killed),
         cmocka_unit_test(test_ended_takes_no_event),
+        cmocka_unit_test(
+            test_held_it_waits_after_HELLO_for_as_long_as_it_takes),
+        cmocka_unit_test(
+            test_a_held_one_stops_dies_and_is_let_go_when_not_there),
+        cmocka_unit_test(
+            test_silent_it_is_aborted_and_killed_if_that_does_not_end_it),
+        cmocka_unit_test(test_a_restart_that_was_asked_for_is_no_death),
+        cmocka_unit_test(test_a_restart_ends_a_pause_between_deaths),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,6 +194,51 @@ test_unknown_flag_and_stray_argument(void **state)
     assert_non_null(strstr(err.text, "--workers"));
 }
 
+static void
+test_workers_that_wait_are_workers(void **state)
+{
+    static const char *const good[] = {"placer", "web,informer",
+                                       "informer,placer,projector,elector,web"};
+    static const char *const bad[] = {
+        "",
+        "supervisor",
+        "placer,",
+        ",placer",
+        "placer web",
+        "mokkactl",
+        "a-name-that-is-longer-than-any-worker's"};
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < nitems(good); i++) {
+        assert_int_equal(read_words(&options, &err, "--wait", good[i], NULL),
+                         OPTIONS_OK);
+        options_free(options);
+    }
+    for (size_t i = 0; i < nitems(bad); i++)
+        refused("no worker", "--wait", bad[i]);
+}
+
+static void
+test_a_control_socket_is_a_path_or_a_name_that_fits(void **state)
+{
+    char longest[109] = "@";
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    memset(longest + 1, 'x', 107);
+    refused("at most 107 bytes", "--control-socket", longest);
+    longest[107] = '\0';
+    assert_int_equal(
+        read_words(&options, &err, "--control-socket", longest, NULL),
+        OPTIONS_OK);
+    options_free(options);
+    refused("path, or @ and a name", "--control-socket", "");
+    refused("path, or @ and a name", "--control-socket", "@");
+}
+
 int
 main(void)
 {
@@ -205,6 +250,8 @@ main(void)
         cmocka_unit_test(test_2_3_empty_names_are_refused),
         cmocka_unit_test(test_2_3_durations_against_each_other),
         cmocka_unit_test(test_unknown_flag_and_stray_argument),
+        cmocka_unit_test(test_workers_that_wait_are_workers),
+        cmocka_unit_test(test_a_control_socket_is_a_path_or_a_name_that_fits),
     };
 
     unsetenv("POD_NAMESPACE");

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef COMMON_CRASH_H
+#define COMMON_CRASH_H
+
+#include "common/trace.h"
+
+/*
+ * Notes in the trace where this process crashes (SIGSEGV, SIGBUS, SIGFPE,
+ * SIGILL, SIGABRT), then lets the crash take its course: the default, a core,
+ * or whatever handler was there before.  To be called once, with memory that
+ * stays mapped.
+ */
+void crash_watch(struct trace *trace);
+
+/* For the end of the process, before the trace is unmapped. */
+void crash_unwatch(void);
+
+#endif

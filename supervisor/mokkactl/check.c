@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mokkactl check: has the control plane what it needs in this cluster? */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/api.h"
+#include "common/clock.h"
+#include "common/json_text.h"
+#include "common/kube/json.h"
+#include "common/mem.h"
+#include "supervisor/mokkactl/plan.h"
+#include "supervisor/mokkactl/run.h"
+#include "supervisor/mokkactl/server.h"
+
+#define REVIEWS "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+#define LEASES "leases"
+
+struct check {
+    struct server *server;
+    const char *space, *name; /* of the Lease */
+    unsigned wrong;
+    FILE *out;
+};
+
+static void say(struct check *c, bool fine, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void
+say(struct check *c, bool fine, const char *fmt, ...)
+{
+    va_list args;
+
+    fputs(fine ? "ok     " : "WRONG  ", c->out);
+    va_start(args, fmt);
+    vfprintf(c->out, fmt, args);
+    va_end(args);
+    fputc('\n', c->out);
+    c->wrong += !fine;
+}
+
+/* ---- kinds ------------------------------------------------------------- */
+
+static bool
+is_served(const json_t *body, const char *plural)
+{
+    const json_t *resources = json_object_get(body, "resources");
+
+    for (size_t i = 0; i < json_array_size(resources); i++)
+        if (strcmp(kube_json_text(json_array_get(resources, i), "name"),
+                   plural) == 0)
+            return true;
+    return false;
+}
+
+static int
+check_kinds(struct check *c, struct err *err)
+{
+    static const char *const plurals[] = {API_PROFILES, API_INVENTORIES,
+                                          API_RACKS};
+    struct server_answer a;
+
+    if (server_ask(c->server, "GET", "/apis/" API_GROUP_VERSION, NULL, STR(""),
+                   &a, err) != 0)
+        return -1;
+    for (size_t i = 0; i < nitems(plurals); i++) {
+        bool served = a.status == 200 && is_served(a.body, plurals[i]);
+
+        say(c, served, "%s.%s %s", plurals[i], API_GROUP,
+            served ? "is served" : "is not served: kubectl apply -f crds/");
+    }
+    server_answer_fini(&a);
+    return 0;
+}
+
+/* ---- permissions ------------------------------------------------------- */
+
+/* What the control plane asks for (mokka-control 10.3). */
+static const struct right {
+    const char *group, *resource, *subresource, *verbs;
+} rights[] = {
+    {"", "nodes", "", "get list watch patch"},
+    {API_GROUP, API_PROFILES, "", "get list watch"},
+    {API_GROUP, API_INVENTORIES, "", "get list watch update"},
+    {API_GROUP, API_INVENTORIES, "status", "update"},
+    {API_GROUP, API_RACKS, "", "get list watch create update delete"},
+    {API_GROUP, API_RACKS, "status", "update"},
+    {"coordination.k8s.io", LEASES, "", "get create update"},
+};
+
+static void
+add_member(struct buf *body, const char *key, const char *value)
+{
+    buf_printf(body, ",\"%s\":", key);
+    json_text_string(body, str_of(value));
+}
+
+static void
+add_review(struct buf *body, const struct check *c, const struct right *r,
+           struct str verb)
+{
+    buf_addz(body, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":"
+                   "\"SelfSubjectAccessReview\",\"spec\":{"
+                   "\"resourceAttributes\":{\"verb\":");
+    json_text_string(body, verb);
+    add_member(body, "group", r->group);
+    add_member(body, "resource", r->resource);
+    if (*r->subresource != '\0')
+        add_member(body, "subresource", r->subresource);
+    if (strcmp(r->resource, LEASES) == 0)
+        add_member(body, "namespace", c->space);
+    buf_addz(body, "}}}");
+}
+
+/* 1: yes, 0: no; -1 and err. */
+static int
+may(struct check *c, const struct right *r, struct str verb, struct err *err)
+{
+    struct buf body = {0};
+    struct server_answer a;
+    bool allowed = false;
+    int rc;
+
+    add_review(&body, c, r, verb);
+    rc = server_ask(c->server, "POST", REVIEWS, NULL, buf_str(&body), &a, err);
+    buf_fini(&body);
+    if (rc != 0)
+        return -1;
+    if (a.status >= 300)
+        rc = err_set(err, "asking for permissions: %s", a.text);
+    else
+        kube_json_bool(a.body, "status.allowed", &allowed, NULL);
+    server_answer_fini(&a);
+    return rc != 0 ? -1 : allowed;
+}
+
+static int
+check_right(struct check *c, const struct right *r, struct err *err)
+{
+    struct buf missing = {0};
+    int rc = 1;
+
+    for (const char *at = r->verbs; *at != '\0' && rc >= 0;
+         at += strcspn(at, " "), at += *at == ' ') {
+        struct str verb = {at, strcspn(at, " ")};
+
+        rc = may(c, r, verb, err);
+        if (rc == 0)
+            buf_printf(&missing, " %.*s", (int)verb.n, verb.s);
+    }
+    if (rc >= 0)
+        say(c, missing.len == 0, "%s%s%s%s%s: %s%.*s", r->resource,
+            *r->subresource == '\0' ? "" : "/", r->subresource,
+            *r->group == '\0' ? "" : ".", r->group,
+            missing.len == 0 ? r->verbs : "this identity may not",
+            (int)missing.len, missing.len == 0 ? "" : buf_bytes(&missing));
+    buf_fini(&missing);
+    return rc < 0 ? -1 : 0;
+}
+
+/* ---- the Lease --------------------------------------------------------- */
+
+static void
+judge_lease(struct check *c, const json_t *lease)
+{
+    const char *holder = kube_json_text(lease, "spec.holderIdentity");
+    int64_t duration = 0, renewed;
+
+    kube_json_int(lease, "spec.leaseDurationSeconds", 1, 86400, &duration,
+                  NULL);
+    if (*holder == '\0')
+        say(c, false, "Lease %s/%s was released: no replica leads", c->space,
+            c->name);
+    else if (clock_parse(str_of(kube_json_text(lease, "spec.renewTime")),
+                         &renewed, NULL) != 0)
+        say(c, false, "Lease %s/%s has no time of renewal", c->space, c->name);
+    else if (clock_wall() - renewed > duration * CLOCK_SECOND)
+        say(c, false,
+            "Lease %s/%s of %s expired: renewed %lld s ago, it holds for "
+            "%lld s",
+            c->space, c->name, holder,
+            (long long)((clock_wall() - renewed) / CLOCK_SECOND),
+            (long long)duration);
+    else
+        say(c, true, "Lease %s/%s is held by %s", c->space, c->name, holder);
+}
+
+static int
+check_lease(struct check *c, struct err *err)
+{
+    char *path =
+        mem_printf("/apis/coordination.k8s.io/v1/namespaces/%s/" LEASES "/%s",
+                   c->space, c->name);
+    struct server_answer a;
+    int rc = server_ask(c->server, "GET", path, NULL, STR(""), &a, err);
+
+    free(path);
+    if (rc != 0)
+        return -1;
+    if (a.status == 200)
+        judge_lease(c, a.body);
+    else
+        say(c, false, "Lease %s/%s: %s", c->space, c->name, a.text);
+    server_answer_fini(&a);
+    return 0;
+}
+
+static int
+check_all(struct check *c, struct err *err)
+{
+    if (check_kinds(c, err) != 0)
+        return -1;
+    for (size_t i = 0; i < nitems(rights); i++)
+        if (check_right(c, &rights[i], err) != 0)
+            return -1;
+    return check_lease(c, err);
+}
+
+/* ---- command ----------------------------------------------------------- */
+
+static const char *
+or_environment(const char *value, const char *variable, const char *fallback)
+{
+    const char *set = getenv(variable);
+
+    if (value != NULL)
+        return value;
+    return set != NULL && *set != '\0' ? set : fallback;
+}
+
+int
+check_to(FILE *out, const struct ctl_args *args, struct err *err)
+{
+    const char *pod = or_environment(NULL, "POD_NAMESPACE", "default");
+    struct check c = {
+        .space = or_environment(ctl_value(args, "namespace"),
+                                "MOKKA_CP_LEADER_ELECTION_NAMESPACE", pod),
+        .name = or_environment(ctl_value(args, "lease"),
+                               "MOKKA_CP_LEADER_ELECTION_NAME",
+                               "control-plane." API_GROUP),
+        .out = out,
+    };
+    int rc;
+
+    c.server = server_open(ctl_value(args, "kubeconfig"), err);
+    if (c.server == NULL)
+        return -1;
+    rc = check_all(&c, err);
+    server_close(c.server);
+    return rc != 0 ? -1 : (int)c.wrong;
+}
+
+int
+run_check(const struct ctl_args *args)
+{
+    struct err err;
+    int wrong = check_to(stdout, args, &err);
+
+    if (wrong < 0)
+        return ctl_fail(args, "%s", err.text);
+    return wrong == 0 ? EXIT_FINE : EXIT_WOULD_CHANGE;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of subcommands: what each is called, takes, says and runs. */
+#include "common/mem.h"
+#include "supervisor/mokkactl/command.h"
+#include "supervisor/mokkactl/plan.h"
+#include "supervisor/mokkactl/run.h"
+
+#define SOCKET                                                                 \
+    {                                                                          \
+        "socket", 's', "NAME",                                                 \
+            "control socket: @NAME or a path (default: the one there is)"      \
+    }
+
+#define KUBECONFIG                                                             \
+    {                                                                          \
+        "kubeconfig", 'k', "FILE",                                             \
+            "default: $MOKKA_CP_KUBECONFIG, $KUBECONFIG, the pod's, "          \
+            "~/.kube/config"                                                   \
+    }
+
+#define LEASE                                                                  \
+    {"namespace", 'n', "NAME", "of the Lease (default: $POD_NAMESPACE)"},      \
+    {                                                                          \
+        "lease", 'l', "NAME", "the Lease (default: that of the control plane)" \
+    }
+
+#define WORKERS_ARE "Workers are informer, placer, projector, elector and web."
+
+static const struct ctl_command commands[] = {
+    {
+        .name = "status",
+        .operands = "",
+        .says = "what runs, since when, and how it is",
+        .about =
+            "Shows the supervisor and its workers: pid, state, since when, how "
+            "often\nstarted again and why the last time, processor time, "
+            "memory, and what\neach says of its work.",
+        .examples = "  mokkactl status\n"
+                    "  kubectl exec deploy/mokka -- mokkactl status -o wide\n"
+                    "  mokkactl status -o json | jq '.workers[] | .name, "
+                    ".restarts'\n",
+        .options = {SOCKET,
+                    {"output", 'o', "FORM", "wide (all facts) or json"},
+                    {"watch", 'w', NULL, "again every second, until ^C"}},
+        .run = run_status,
+    },
+    {
+        .name = "why",
+        .operands = "NODE",
+        .says = "why a Node is, or is not, assigned and projected",
+        .about = "Tells which rule decided about a Node, which groups select "
+                 "it, which slot\nit has, who owns the keys on it, and what is "
+                 "being waited for. Any replica\ncan be asked, a standby too.",
+        .examples = "  mokkactl why sim-017\n",
+        .options = {SOCKET},
+        .run = run_why,
+    },
+    {
+        .name = "assignments",
+        .operands = "NODE UID",
+        .says = "which slots a Node holds",
+        .about = "Prints a line for each rack slot that is bound to exactly "
+                 "that Node: rack\nname, rack uid, group, rack index, slot "
+                 "index, with tabs between, sorted.\nNothing is printed for a "
+                 "Node that holds none. A standby answers, too.",
+        .examples =
+            "  mokkactl assignments sim-017 \"$(kubectl get node sim-017 "
+            "-o jsonpath='{.metadata.uid}')\"\n",
+        .options = {SOCKET},
+        .run = run_assignments,
+    },
+    {
+        .name = "dump",
+        .operands = "WORKER",
+        .says = "what a worker believes",
+        .about = "Prints what a worker holds, a line of JSON for each thing: "
+                 "the informer its\ncache, the placer its model, the projector "
+                 "what it was asked to write.\nThere are no secrets in it.",
+        .examples = "  mokkactl dump placer | grep sim-017\n"
+                    "  mokkactl dump projector | jq -c 'select(.state != "
+                    "\"written\")'\n",
+        .options = {SOCKET},
+        .run = run_dump,
+    },
+    {
+        .name = "tap",
+        .operands = "A:B",
+        .says = "the messages of a link, live",
+        .about = "Prints each message that passes between two workers, a line "
+                 "of JSON each, until\n^C. \"out\" says whether A sent it. The "
+                 "workers do not wait for you: what is\nnot read fast enough "
+                 "is left out and counted (\"lostBefore\").",
+        .examples = "  mokkactl tap informer:placer\n"
+                    "  mokkactl tap placer:projector --type NODE_APPLY -n 10\n",
+        .options = {SOCKET,
+                    {"type", 't', "TYPE", "only these types; several as A,B"},
+                    {"grep", 'g', "TEXT", "only lines with that text"},
+                    {"count", 'n', "N", "end after N lines"}},
+        .run = run_tap,
+    },
+    {
+        .name = "log",
+        .operands = "WORKER LEVEL",
+        .says = "sets the log level of one worker",
+        .about = "LEVEL is debug, info, warn or error. It holds until the "
+                 "worker's next start,\nwhich takes --log-level again.",
+        .examples = "  mokkactl log projector debug\n",
+        .options = {SOCKET},
+        .run = run_log,
+    },
+    {
+        .name = "restart",
+        .operands = "WORKER",
+        .says = "kills a worker; it is started again at once",
+        .about = "The others keep their state and leadership is not "
+                 "lost. " WORKERS_ARE,
+        .examples = "  mokkactl restart placer\n",
+        .options = {SOCKET},
+        .run = run_simple,
+    },
+    {
+        .name = "hold",
+        .operands = "WORKER",
+        .says = "keeps a worker from its next start, for a debugger",
+        .about = "The watchdog leaves the worker alone, and its next start "
+                 "waits before any work\nuntil mokkactl continue. With "
+                 "control-plane --wait WORKER it is held from the\nbeginning.",
+        .examples = "  mokkactl hold placer && mokkactl restart placer\n"
+                    "  gdb -p \"$(mokkactl status -o json | jq '.workers[] | "
+                    "select(.name == \"placer\").pid')\"\n"
+                    "  mokkactl continue placer\n",
+        .options = {SOCKET},
+        .run = run_simple,
+    },
+    {
+        .name = "continue",
+        .operands = "WORKER",
+        .says = "lets a worker go that was held",
+        .about = "See mokkactl hold --help.",
+        .examples = "  mokkactl continue placer\n",
+        .options = {SOCKET},
+        .run = run_simple,
+    },
+    {
+        .name = "lend",
+        .operands = "WORKER -- [COMMAND...]",
+        .says = "runs a worker by hand inside the live control plane",
+        .about =
+            "The worker's process ends, and COMMAND WORKER-PROGRAM is run in "
+            "its place, here,\nwith the worker's link: in a debugger, under "
+            "valgrind, with another build of the\nsame commit. When it ends, "
+            "the supervisor starts its own again. The watchdog\ndoes not "
+            "mind it.",
+        .examples = "  mokkactl lend projector -- gdb --args\n"
+                    "  mokkactl lend placer -- valgrind\n"
+                    "  mokkactl lend web --\n",
+        .options = {SOCKET},
+        .run = run_lend,
+    },
+    {
+        .name = "check",
+        .operands = "",
+        .says = "whether the cluster has what the control plane needs",
+        .about = "Asks the API server, as the identity of the kubeconfig: are "
+                 "the kinds served, may\nthis identity do what the control "
+                 "plane does, is the Lease held and fresh. A line\nfor each "
+                 "answer; those that begin with WRONG say what to do.",
+        .examples = "  kubectl exec deploy/mokka -- mokkactl check\n",
+        .options = {KUBECONFIG, LEASE},
+        .exits = {"2 something is WRONG"},
+        .run = run_check,
+    },
+    {
+        .name = "drain",
+        .operands = "",
+        .says = "whether anything is left in the cluster (--check)",
+        .about = "Prints what is there of SGPUInventories and SGPURacks, and "
+                 "each Node that still has\na label, an annotation or owned "
+                 "fields of the control plane. Nothing printed: it\nmay be "
+                 "uninstalled. To drain, while the control plane runs:\n\n"
+                 "  kubectl delete sgpuinventories --all --wait --timeout=15m",
+        .examples = "  mokkactl drain --check && helm uninstall mokka\n",
+        .options = {KUBECONFIG,
+                    {"check", 'c', NULL, "only look; nothing else is done"}},
+        .exits = {"2 something is left"},
+        .run = run_drain,
+    },
+    {
+        .name = "support",
+        .operands = "FILE",
+        .says = "one archive with all that helps others to help",
+        .about = "Writes a tar file (- is stdout): version, status, what "
+                 "informer, placer and projector\nhold, and the findings of "
+                 "mokkactl check. What cannot be had is told in its place.\n"
+                 "There are names of Nodes and racks in it, and no secrets. "
+                 "Add the log:\n\n  kubectl logs deploy/mokka > mokka.log",
+        .examples = "  kubectl exec deploy/mokka -- mokkactl support - > "
+                    "mokka-support.tar\n",
+        .options = {SOCKET, KUBECONFIG, LEASE},
+        .run = run_support,
+    },
+    {
+        .name = "plan",
+        .operands = "",
+        .says = "what the control plane would make of objects in files",
+        .about = "See mokkactl plan --help.",
+        .examples = "",
+        .options = {{"filename", 'f', "FILE", "objects in YAML or JSON"},
+                    {"output", 'o', "FORM", "yaml or json"},
+                    {"diff", '\0', NULL, "only what would change"},
+                    {"exit-code", '\0', NULL, "exit with 2 if anything would"},
+                    {"timing", '\0', NULL, "how long what took"}},
+        .exits = {"2 with --exit-code: something would change"},
+        .raw = plan_main,
+    },
+    {
+        .name = "completion",
+        .operands = "SHELL",
+        .says = "completion for bash or zsh",
+        .about = "Prints a script for the shell, bash or zsh.",
+        .examples = "  source <(mokkactl completion bash)\n",
+        .run = run_completion,
+    },
+    {
+        .name = "man",
+        .operands = "",
+        .says = "the manual page",
+        .about = "Prints the manual page, made from the same table as --help.",
+        .examples = "  mokkactl man | man -l -\n",
+        .run = run_man,
+    },
+};
+
+const struct ctl_command *
+ctl_commands(size_t *count)
+{
+    *count = nitems(commands);
+    return commands;
+}

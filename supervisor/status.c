@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/status.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/json_text.h"
+#include "supervisor/control.h"
+
+static void
+add_key(struct buf *out, const char *key)
+{
+    char last = out->len == 0 ? '{' : buf_bytes(out)[out->len - 1];
+
+    if (last != '{' && last != '[')
+        buf_addc(out, ',');
+    json_text_string(out, str_of(key));
+    buf_addc(out, ':');
+}
+
+static void
+add_text(struct buf *out, const char *key, const char *text)
+{
+    add_key(out, key);
+    json_text_string(out, str_of(text));
+}
+
+static void
+add_number(struct buf *out, const char *key, int64_t number)
+{
+    add_key(out, key);
+    buf_printf(out, "%" PRId64, number);
+}
+
+static void
+add_bool(struct buf *out, const char *key, bool yes)
+{
+    add_key(out, key);
+    buf_addz(out, yes ? "true" : "false");
+}
+
+static void
+add_time(struct buf *out, const char *key, int64_t wall)
+{
+    char text[CLOCK_TEXT] = "";
+
+    if (wall != 0)
+        clock_format(wall, CLOCK_MILLIS, text);
+    add_text(out, key, text);
+}
+
+/* Processor time in milliseconds and resident memory in KiB; false if the
+ * process cannot be looked at. */
+static bool
+measure(pid_t pid, int64_t *cpu, int64_t *memory)
+{
+    unsigned long long user, system;
+    char path[64], text[1024];
+    const char *at;
+    ssize_t n;
+    long pages;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    at = strrchr(text, ')'); /* its name may hold anything */
+    if (at == NULL || sscanf(at + 1,
+                             " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+                             "%llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %ld",
+                             &user, &system, &pages) != 3)
+        return false;
+    *cpu = (int64_t)((user + system) * 1000 /
+                     (unsigned long long)sysconf(_SC_CLK_TCK));
+    *memory = (int64_t)pages * sysconf(_SC_PAGESIZE) / 1024;
+    return true;
+}
+
+static void
+add_measures(struct buf *out, pid_t pid)
+{
+    int64_t cpu, memory;
+
+    if (pid == 0 || !measure(pid, &cpu, &memory))
+        return;
+    add_number(out, "cpuMilliseconds", cpu);
+    add_number(out, "residentKiB", memory);
+}
+
+static void
+add_facts(struct buf *out, const struct report *report)
+{
+    add_key(out, "facts");
+    buf_addc(out, '{');
+    for (unsigned i = 0; i < report->count; i++)
+        add_number(out, report->facts[i].name, report->facts[i].number);
+    buf_addc(out, '}');
+}
+
+static void
+add_worker(struct buf *out, const struct process *p)
+{
+    const struct report *report = &p->sup->health.reports[p->row->role];
+
+    buf_addz(out, buf_bytes(out)[out->len - 1] == '[' ? "{" : ",{");
+    add_text(out, "name", p->row->name);
+    add_text(out, "state", child_state_name(p->child.state));
+    add_time(out, "since", p->since);
+    add_number(out, "pid", p->pid);
+    add_number(out, "generation", (int64_t)p->generation);
+    add_number(out, "restarts",
+               p->generation > 1 ? (int64_t)p->generation - 1 : 0);
+    add_text(out, "lastCause", p->cause);
+    add_time(out, "lastDied", p->died);
+    add_bool(out, "held", p->held);
+    add_bool(out, "lent", p->lent);
+    add_number(out, "unansweredSeconds",
+               p->watchdog.missed > 1 ? p->watchdog.missed - 1 : 0);
+    add_number(out, "controlQueueBytes",
+               p->control == NULL ? 0 : (int64_t)chan_pending(p->control));
+    add_measures(out, p->pid);
+    add_bool(out, "ok", report->ok);
+    add_text(out, "reason", report->reason);
+    add_facts(out, report);
+    buf_addc(out, '}');
+}
+
+void
+status_write(struct buf *out, const struct supervisor *sup)
+{
+    struct err reason = {""};
+    bool ready = health_ready(&sup->health, clock_now(), &reason);
+
+    buf_addc(out, '{');
+    add_text(out, "build", MOKKA_BUILD_ID);
+    add_number(out, "pid", getpid());
+    add_measures(out, getpid());
+    add_text(out, "identity", sup->identity);
+    add_text(out, "leaseNamespace",
+             options_get(sup->options, "leader-election-namespace"));
+    add_text(out, "leaseName",
+             options_get(sup->options, "leader-election-name"));
+    add_text(out, "controlSocket", control_where(sup->control));
+    add_time(out, "time", clock_wall());
+    add_bool(out, "ready", ready);
+    add_text(out, "reason", reason.text);
+    add_number(out, "term", (int64_t)sup->term);
+    add_bool(out, "stopping", sup->health.stopping);
+    add_key(out, "workers");
+    buf_addc(out, '[');
+    for (size_t i = 0; i < PROCESSES; i++)
+        add_worker(out, &sup->processes[i]);
+    buf_addz(out, "]}\n");
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/watchdog.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum watchdog_verdict
+watchdog_beat(struct watchdog *w, bool excused)
+{
+    if (excused)
+        w->missed = 0;
+    if (w->missed == WATCHDOG_SILENCE)
+        return WATCHDOG_SILENT;
+    w->missed++;
+    return w->missed == 1 ? WATCHDOG_PING : WATCHDOG_WAIT;
+}
+
+void
+watchdog_heard(struct watchdog *w)
+{
+    w->missed = 0;
+}
+
+/* What follows "NAME:" and blanks at the start of a line, or NULL. */
+static const char *
+field(const char *status, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *at = status; at != NULL; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, name, n) == 0 && at[n] == ':')
+            return at + n + 1 + strspn(at + n + 1, " \t");
+    }
+    return NULL;
+}
+
+bool
+watchdog_traced_by(const char *status)
+{
+    const char *tracer = field(status, "TracerPid");
+    const char *state = field(status, "State");
+
+    return (tracer != NULL && atoi(tracer) != 0) ||
+           (state != NULL && *state == 't');
+}
+
+bool
+watchdog_traced(pid_t pid)
+{
+    char path[64], text[4096];
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return watchdog_traced_by(text);
+}

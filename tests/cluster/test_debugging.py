@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mokkactl against a real API server, and docs/debugging.md: what it shows is
+what happens."""
+
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tarfile
+import tempfile
+import unittest
+
+import harness
+from harness import ROOT, ControlPlane, wait_for
+
+BUILD = harness.PROGRAM.parent
+NODES = 54
+
+
+class DebuggingTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = harness.Cluster()
+        cls.addClassCleanup(cls.cluster.down)
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.cluster.install()
+
+    def begin(self):
+        self.cluster.reset()
+        self.cluster.add_nodes(NODES)
+        self.cluster.add_samples("profile-nvl72", "inventory-54")
+        self.plane = ControlPlane(self.cluster)
+        self.addCleanup(self.plane.stop)
+        wait_for("convergence", 60, lambda: len(self.cluster.projected()) == NODES
+                 and self.cluster.converged())
+
+    def ctl(self, *arguments, kubeconfig=None):
+        return subprocess.run(
+            [BUILD / "mokkactl", *arguments, "--kubeconfig",
+             kubeconfig or self.cluster.user], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, check=False, timeout=60)
+
+
+class Check(DebuggingTest):
+    def check(self, *arguments, **options):
+        done = self.ctl("check", "--namespace", harness.NAMESPACE, *arguments, **options)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def test_check_names_what_is_missing(self):
+        self.begin()
+        status, out, err = self.check()
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertEqual(len(out.splitlines()), 3 + 7 + 1)
+        nobody = self.cluster.run(harness.LOCAL / "user", self.cluster.state, "nobody")
+        status, out, err = self.check(kubeconfig=nobody)
+        self.assertEqual(status, 2, err)
+        self.assertIn("WRONG  nodes: this identity may not get list watch patch\n", out)
+        self.assertIn("sgpuracks/status.mokka.nvidia.com: this identity may not update\n", out)
+        status, out, _ = self.check("--lease", "another")
+        self.assertEqual(status, 2)
+        self.assertRegex(out, r"WRONG  Lease mokka-system/another: 404")
+        self.plane.stop()
+        status, out, _ = self.check()
+        self.assertEqual(status, 2)
+        self.assertIn("was released: no replica leads", out)
+
+    def test_check_needs_an_API_server(self):
+        status, out, err = self.check(kubeconfig="/nowhere")
+        self.assertEqual((status, out), (1, ""))
+        self.assertEqual(err.count("\n"), 1)
+        self.assertIn("/nowhere", err)
+
+
+class Drain(DebuggingTest):
+    def drain(self):
+        done = self.ctl("drain", "--check", kubeconfig=self.cluster.kubeconfig)
+        self.assertEqual(done.stderr, b"")
+        return done.returncode, done.stdout.decode().splitlines()
+
+    def test_10_7_a_drain_ends_with_nothing_printed(self):
+        self.begin()
+        status, lines = self.drain()
+        self.assertEqual(status, 2)
+        self.assertEqual(len(lines), 1 + 3 + NODES)
+        self.assertEqual(lines[0], "SGPUInventory demo")
+        self.cluster.kubectl("delete", "sgpuinventories", "--all", "--wait", "--timeout=2m")
+        self.assertEqual(self.drain(), (0, []))
+        # What remains of a Node that lost its eligibility is found all the same.
+        self.cluster.kubectl("annotate", "node", "sim-003", f"{harness.ASSIGNMENT}=x")
+        self.cluster.kubectl("label", "node", "sim-003", "mokka.nvidia.com/sgpu-node-")
+        self.assertEqual(self.drain(), (2, [f"Node sim-003: {harness.ASSIGNMENT}"]))
+        done = self.ctl("drain")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"kubectl delete sgpuinventories", done.stderr)
+
+
+class Support(DebuggingTest):
+    def test_support_is_an_archive_without_secrets(self):
+        self.begin()
+        done = self.ctl("support", "-", "--socket", str(self.plane.socket),
+                        "--namespace", harness.NAMESPACE)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+            files = {m.name: archive.extractfile(m).read().decode()
+                     for m in archive.getmembers()}
+        status = json.loads(files["mokka-support/status.json"])
+        self.assertTrue(status["ready"])
+        self.assertEqual(files["mokka-support/informer.jsonl"].count('"kind":"Node"'), NODES)
+        self.assertNotIn("WRONG", files["mokka-support/check.txt"])
+        key = pathlib.Path(self.cluster.user).read_text()
+        for secret in re.findall(r"(?:token|client-key-data): *(\S{20,})", key):
+            self.assertNotIn(secret, "".join(files.values()))
+        full = self.ctl("support", "/dev/full", "--socket", str(self.plane.socket))
+        self.assertEqual(full.returncode, 1)
+        self.plane.stop()
+        done = self.ctl("support", "-", "--socket", str(self.plane.socket))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"no control plane answers", done.stdout)
+
+
+class Document(DebuggingTest):
+    """Every command of the manual, and what it prints."""
+
+    def pattern(self, shown):
+        pieces = []
+        for line in shown.splitlines():
+            words = ".*".join(map(re.escape, line.split("...")))
+            # Columns are as wide as they must be.
+            pieces.append("(?:.*\n)*" if line == "..." else re.sub(r"(\\ )+", " +", words) + "\n")
+        return "".join(pieces)
+
+    def test_the_commands_of_the_manual(self):
+        self.begin()
+        self.cluster.api.create("/api/v1/nodes", {
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-7"}})
+        pathlib.Path(self.folder.name, "mokka.log").symlink_to(self.plane.log)
+        environment = {
+            **os.environ, "PATH": f"{BUILD}:{self.cluster.bin}:{os.environ['PATH']}",
+            "KUBECONFIG": self.cluster.kubeconfig, "NO_COLOR": "1",
+            "MOKKA_CP_CONTROL_SOCKET": str(self.plane.socket),
+            "MOKKA_CP_KUBECONFIG": self.cluster.user, "POD_NAMESPACE": harness.NAMESPACE}
+        text = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+        count = 0
+        for block in re.findall(r"(?ms)^```console\n(.*?)^```$", text):
+            for command in re.split(r"(?m)^\$ ", block)[1:]:
+                line, _, shown = command.partition("\n")
+                count += 1
+                user = environment
+                if "drain" in line:  # it looks at all Nodes, as an administrator
+                    user = {**environment, "MOKKA_CP_KUBECONFIG": self.cluster.kubeconfig}
+                done = subprocess.run(
+                    ["bash", "-c", line], cwd=self.folder.name, env=user, text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30, check=False)
+                if not re.fullmatch(self.pattern(shown), done.stdout):
+                    self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{done.stdout}"
+                              f"--- log\n{self.plane.tail(5)}")
+        self.assertGreater(count, 30)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
