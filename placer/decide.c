@@ -181,6 +181,15 @@ is_stirring(const struct placer *p, const struct world_node *n)
            version_cmp(n->o.meta.version, str_of(w.version)) < 0;
 }
 
+/* The same, and somebody will tell what came of it, or the feed. */
+static bool
+is_on_its_way(const struct placer *p, const struct world_node *n)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, n->o.meta.name);
+
+    return is_stirring(p, n) && w.state != WISH_LOST;
+}
+
 /* While the same is under way a newer version of the Node is no news: it may be
  * the echo of it. */
 static void
@@ -288,7 +297,7 @@ decide_conflict(struct placer *p, const struct object_rack *rack,
     bool stray = keys == KEY_ANNOTATION && is_stray(p, n);
 
     /* What is on its way cannot be called back: its end is awaited. */
-    if (is_stirring(p, n) || (stray && release_stray(p, n, wanted->clique)))
+    if (is_on_its_way(p, n) || (stray && release_stray(p, n, wanted->clique)))
         return;
     tell_conflict(p, n, rack, "metadata conflict blocks projection", keys);
     if (!stray)
@@ -700,7 +709,7 @@ keep_slot(struct placer *p, const struct plan_rack *rack,
     s->nodes[b->in.slot] = b->in.node;
     if (durable && once && !leaving && is_projectable(have, rack))
         decide_projection(p, &have->o, slot);
-    else if (durable)
+    else if (durable && !have->o.meta.deleting)
         leave_slot(p, slot);
 }
 
@@ -855,20 +864,33 @@ is_draining(const struct placer *p, const struct alloc_rack *bound)
     return false;
 }
 
-/* Of an inventory, by its number.  Looks at its racks only while some drain. */
+/* Whether some rack of an inventory (its number) drains. */
 static bool
-is_awaiting(const struct placer *p, size_t inventory)
+is_any_draining(const struct placer *p, size_t inventory)
 {
+    bool leaving = p->plan.inventories[inventory].leaving > 0;
     const struct alloc_rack *bound;
     size_t pos = 0;
 
-    if (p->alloc.freeing[inventory] == 0 &&
-        p->plan.inventories[inventory].leaving == 0)
+    if (p->alloc.freeing[inventory] == 0 && !leaving)
         return false;
     while ((bound = map_next(&p->alloc.racks, &pos)) != NULL)
-        if (bound->inventory == inventory && is_draining(p, bound))
+        if (bound->inventory == inventory && (bound->freeing > 0 || leaving) &&
+            is_draining(p, bound))
             return true;
     return false;
+}
+
+/* The same, asked once in a pass: nothing that a pass does ends a cleanup, and
+ * it begins one only where the answer is yes already. */
+static bool
+is_awaiting(struct placer *p, size_t inventory)
+{
+    enum tally_awaits *known = &p->tally.inventories[inventory].awaits;
+
+    if (*known == TALLY_UNKNOWN)
+        *known = is_any_draining(p, inventory) ? TALLY_AWAITS : TALLY_FREE;
+    return *known == TALLY_AWAITS;
 }
 
 static bool
@@ -903,23 +925,20 @@ void
 decide_held(struct placer *p)
 {
     struct map held = p->held;
-    size_t awaited = SIZE_MAX; /* the inventory that was found to wait */
     size_t pos = 0;
     char *name;
 
+    for (size_t i = 0; i < p->tally.inventory_count; i++)
+        p->tally.inventories[i].awaits = TALLY_UNKNOWN;
     p->held = (struct map){0};
     while ((name = map_next(&held, &pos)) != NULL) {
         const struct plan_rack *rack = plan_rack(&p->plan, name);
-        size_t i = rack == NULL
-                       ? SIZE_MAX
-                       : (size_t)(rack->group->inventory - p->plan.inventories);
 
-        if (i != SIZE_MAX && (i == awaited || is_awaiting(p, i))) {
-            awaited = i;
+        if (rack != NULL && is_awaiting(p, (size_t)(rack->group->inventory -
+                                                    p->plan.inventories)))
             placer_hold(p, name);
-        } else {
+        else
             placer_touch(p, name);
-        }
         free(name);
     }
     map_fini(&held);
@@ -1111,7 +1130,7 @@ clean_strays(struct placer *p)
         if (n != NULL && alloc_named(&p->alloc, name) == NULL) {
             if (!is_stray(p, n))
                 wish_drop(&p->wishes, ACTION_NODE, str_of(name));
-            else if (is_stirring(p, n) ||
+            else if (is_on_its_way(p, n) ||
                      release_stray(p, n, p->no_clique ? "" : "unknown"))
                 placer_stray(p, str_of(name));
         }

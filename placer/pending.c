@@ -143,10 +143,9 @@ look_present(const struct wish *w, struct str version)
     case WISH_OPEN:
         return PENDING_WAIT;
     case WISH_LOST:
-        /* A write changes the very version that it was made from, or nothing;
-         * of others than ours it is not known what they were made from. */
-        return later && w->type != 0 && w->type != MSG_RACK_LOOK ? PENDING_NONE
-                                                                 : PENDING_ASK;
+        /* A conflicted write goes on from a later version: what the feed shows
+         * does not tell whether it will. */
+        return PENDING_ASK;
     case WISH_DONE:
         return shown ? PENDING_NONE : PENDING_WAIT;
     case WISH_REFUSED:

@@ -55,7 +55,11 @@ struct tally_group {
     int64_t allocated, projected;
 };
 
+/* Whether growth of an inventory waits (8.4), as found in this pass. */
+enum tally_awaits { TALLY_UNKNOWN, TALLY_AWAITS, TALLY_FREE };
+
 struct tally_inventory {
+    enum tally_awaits awaits;
     struct tally_group *groups; /* as many as the plan's */
     int64_t blocked;            /* slots whose Node somebody's keys block */
     int64_t wanted, standing;

@@ -241,11 +241,19 @@ count_failure(struct lane *lane, const struct answer *a, int64_t now)
     lane->rest = now + (rest < a->retry_after ? a->retry_after : rest);
 }
 
+/* Refused: whoever wants it may see no reason not to want it again. */
+static bool
+may_come_again(enum outcome outcome)
+{
+    return outcome == OUTCOME_STALE || outcome == OUTCOME_INVALID ||
+           outcome == OUTCOME_CONFLICT;
+}
+
 void
 lane_count(struct lane *lane, const struct answer *a, int64_t now)
 {
     if (a->verdict == VERDICT_FAILED ||
-        (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_STALE)) {
+        (a->verdict == VERDICT_ENDED && may_come_again(a->outcome))) {
         count_failure(lane, a, now);
     } else if (a->verdict == VERDICT_ENDED) {
         lane->failures = 0;

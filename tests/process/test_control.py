@@ -362,12 +362,15 @@ class Socket(ControlTest):
         self.assertIn("ready", self.fine("status", "-s", name, socket_=False))
 
     def test_every_kind_of_garbage_costs_that_connection_only(self):
-        pieces = [b"\xff" * 64, driver.frame("HELLO", 1, "", "", 1), driver.frame("ASK", "x", []),
-                  driver.frame("COMMAND", body=b"\xc1"), driver.frame("COMMAND", 1),
-                  driver.frame("COMMAND", 1, "status", {}), driver.frame("COMMAND", 1, "ask", [1]),
-                  driver.frame("COMMAND", 1, "status", [""] * 9),
+        version = driver.PROTOCOL
+        pieces = [b"\xff" * 64, driver.frame("HELLO", version, "", "", 1),
+                  driver.frame("ASK", "x", []),
+                  driver.frame("COMMAND", body=b"\xc1"), driver.frame("COMMAND", version),
+                  driver.frame("COMMAND", version, "status", {}),
+                  driver.frame("COMMAND", version, "ask", [1]),
+                  driver.frame("COMMAND", version, "status", [""] * 9),
                   driver.frame("COMMAND", length=1 << 20, body=b""),
-                  driver.frame("COMMAND", 1, "tap", ["informer", "placer"]) * 2]
+                  driver.frame("COMMAND", version, "tap", ["informer", "placer"]) * 2]
         for piece in pieces:
             link = self.connect()
             link.send_bytes(piece)

@@ -171,7 +171,8 @@ class Replay(Replaying):
             if line["type"] == "NODE_APPLY":
                 self.assertEqual(list(line["body"].values()), fields)
                 self.assertEqual(list(line["body"]),
-                                 ["target", "clique", "annotation", "release"])
+                                 ["target", "clique", "annotation", "release", "keep",
+                                  "stray"])
 
     def test_lines_are_for_people(self):
         done = self.replay(self.write(self.data))
@@ -206,9 +207,9 @@ class Replay(Replaying):
         def other_annotation(content):
             head, body = content[:2], content[2:]
             _, _, _, number = HEADER.unpack_from(body)
-            target, clique, annotation, release = unpack(body[HEADER.size:])
+            target, clique, annotation, *rest = unpack(body[HEADER.size:])
             return head + frame("NODE_APPLY", target, clique, annotation.replace(
-                '"nodeIndex":', '"nodeIndeX":'), release, id=number)
+                '"nodeIndex":', '"nodeIndeX":'), *rest, id=number)
 
         def applied(record):
             return record.kind == "S" and record.name() == "NODE_APPLY" and (

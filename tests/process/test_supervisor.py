@@ -19,7 +19,7 @@ import driver
 import api
 import fakes
 import harness
-from driver import WORKERS, frame, wait_for
+from driver import PROTOCOL, WORKERS, frame, wait_for
 from estate import declare, settled
 
 OTHER_BUILD = "9.9.9-another"
@@ -164,8 +164,9 @@ class Start(SupervisorTest):
         return plane
 
     def test_HELLO_of_another_build_ends_it_with_a_line_that_names_both(self):
-        for build, protocol, said in ((OTHER_BUILD, 1, "web"), (self.build, 2, "web"),
-                                      (self.build, 1, "placer"), ("", -1, "")):
+        for build, protocol, said in ((OTHER_BUILD, PROTOCOL, "web"),
+                                      (self.build, PROTOCOL + 1, "web"),
+                                      (self.build, PROTOCOL, "placer"), ("", -1, "")):
             with self.subTest(build=build, protocol=protocol, said=said):
                 plane = self.plane(fake={"web": ("another", build, protocol, said)})
                 line = self.last_line(plane)
