@@ -7,6 +7,7 @@
  */
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "common/mem.h"
@@ -100,8 +101,10 @@ granted(void *state, enum resource resource, int fd, struct err *err)
     struct state *s = state;
     int64_t mebibytes = atoll(worker_option(s->worker, "record-limit"));
 
-    (void)resource;
-    (void)err;
+    if (resource != RESOURCE_RECORDING) {
+        close(fd);
+        return err_set(err, "resource %d was not asked for", (int)resource);
+    }
     /* A file that may not grow is an error of write(), not the end of us. */
     signal(SIGXFSZ, SIG_IGN);
     recorder_begin(&s->recorder, fd, mebibytes << 20,
