@@ -380,6 +380,54 @@ test_4_4_9_a_kept_label_blocks(void **state)
     end(&l);
 }
 
+/* The same if somebody deletes the rack itself, which is to be made anew. */
+static void
+test_4_4_9_a_kept_label_blocks_a_rack_that_is_deleted(void **state)
+{
+    struct shown n;
+    struct lab l;
+
+    (void)state;
+    begin_projected(&l, false);
+    n = projected(&l);
+    n.foreign = KEY_CLIQUE;
+    show_node(&l, &n);
+    show_rack(&l, true);
+    sim_batch(&l.s);
+    sim_result(&l.s, sim_last(&l.s, MSG_NODE_APPLY, "n1"), ACTION_NODE,
+               OUTCOME_KEPT);
+    n = (struct shown){
+        .pool = "x", .clique = l.wanted.clique, .foreign = KEY_CLIQUE};
+    show_node(&l, &n);
+    show_node(&l, &n);
+    assert_int_equal(sim_said(&l.s, MSG_RACK_DELETE, l.rack), 0);
+    show_node(&l, &(struct shown){.pool = "x"});
+    assert_int_equal(sim_said(&l.s, MSG_RACK_DELETE, l.rack), 1);
+    end(&l);
+}
+
+/* A left-over whose clean-up was lost with the projector is cleaned again. */
+static void
+test_4_1_6_a_lost_clean_up_is_asked_again(void **state)
+{
+    struct shown n;
+    struct lab l;
+
+    (void)state;
+    begin_projected(&l, false);
+    n = projected(&l);
+    n.annotation = "{\"v\":1,\"rack\":{\"name\":\"gone\",\"uid\":\"g\"},"
+                   "\"nodeUID\":\"n1-uid\"}";
+    show_node(&l, &n);
+    assert_true(last_apply(&l).release);
+    assert_int_equal(applies(&l), 1);
+    placer_projector_lost(&l.s.p);
+    sim_frame(&l.s, MSG_WRITTEN_END, 0, NULL);
+    assert_int_equal(applies(&l), 2);
+    assert_true(last_apply(&l).release);
+    end(&l);
+}
+
 /* The echo of a release can come before its answer: it is not said again. */
 static void
 test_4_4_the_echo_before_the_answer(void **state)
@@ -557,6 +605,8 @@ main(void)
         cmocka_unit_test(test_K03_a_foreign_value_blocks),
         cmocka_unit_test(test_K04_K05_a_co_owner_blocks),
         cmocka_unit_test(test_4_4_9_a_kept_label_blocks),
+        cmocka_unit_test(test_4_4_9_a_kept_label_blocks_a_rack_that_is_deleted),
+        cmocka_unit_test(test_4_1_6_a_lost_clean_up_is_asked_again),
         cmocka_unit_test(test_4_4_the_echo_before_the_answer),
         cmocka_unit_test(test_K12_a_binding_that_is_wanted_again),
         cmocka_unit_test(test_4_1_6_a_left_over_is_cleaned_first),
