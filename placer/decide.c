@@ -251,8 +251,18 @@ want_release(struct placer *p, const struct releasing *r)
     want_node(p, &i);
 }
 
-/* Its annotation is ours alone and names a rack that the feed does not show: a
- * left-over, unless the projector finds that rack (4.1 step 6). */
+static bool
+binds(const struct object_rack *rack, struct str uid)
+{
+    for (size_t i = 0; i < rack->slot_count; i++)
+        if (str_eq(rack->slots[i].node.uid, uid))
+            return true;
+    return false;
+}
+
+/* Its annotation is ours alone and names a rack that the feed does not show, or
+ * one that does not bind it, for somebody took it off: a left-over, unless the
+ * projector finds a rack that does (4.1 step 6, 7). */
 static bool
 is_stray(const struct placer *p, const struct world_node *n)
 {
@@ -263,7 +273,9 @@ is_stray(const struct placer *p, const struct world_node *n)
 
     if (project_named_rack(&n->o, &arena, &rack)) {
         r = world_rack(&p->world, rack.name.s);
-        stray = r == NULL || !str_eq(r->o.meta.uid, rack.uid);
+        stray = r == NULL || !str_eq(r->o.meta.uid, rack.uid) ||
+                (!binds(&r->o, n->o.meta.uid) &&
+                 pending_of(p, rack.name.s) == NULL);
     }
     arena_fini(&arena);
     return stray;

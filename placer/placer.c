@@ -566,6 +566,7 @@ leave_nodes(struct placer *p, const struct object_rack *old,
         if (node->name.n == 0 || names(news, node->name))
             continue;
         placer_left(p, node->name.s);
+        placer_stray(p, node->name);
         forget_name(&p->cleaned, node->uid);
     }
 }
@@ -632,9 +633,6 @@ remove_rack(struct placer *p, const char *name)
 
     if (r != NULL)
         leave_nodes(p, &r->o, NULL);
-    for (size_t i = 0; r != NULL && i < r->o.slot_count; i++)
-        if (r->o.slots[i].node.name.n > 0)
-            placer_stray(p, r->o.slots[i].node.name);
     if (!p->rebuild && r != NULL) {
         alloc_rack_take(&p->alloc, name);
         plan_charge(&p->plan, &r->o, false);

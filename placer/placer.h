@@ -35,7 +35,7 @@ struct placer {
     struct map barred;  /* struct plan_bar by group (plan.h) */
     struct map told;    /* by Node: the conflict last warned of */
     struct map left;    /* names of Nodes that a rack binds no more */
-    struct map strays;  /* names of Nodes whose rack went without a cleanup */
+    struct map strays;  /* names of Nodes that no rack binds any more */
     struct map cleaned; /* uids of Nodes outside the feed, found clean */
     uint64_t term;      /* 0: not leading */
     uint64_t planned;   /* the term that the projector's link was opened in */

@@ -347,17 +347,24 @@ found(struct task *t, const struct kube_response *response)
     return move;
 }
 
+/* Is it the rack that an annotation names, and does it bind the Node? */
 static bool
-has_uid(const struct kube_response *response, struct str uid)
+binds(const struct kube_response *response, const struct assignment *a)
 {
-    json_t *object = task_object(response, NULL);
-    bool same = str_is(uid, kube_json_text(object, "metadata.uid"));
+    json_t *rack = task_object(response, NULL);
+    json_t *slots = json_object_get(json_object_get(rack, "spec"), "nodes");
+    bool found = false;
+    json_t *slot;
+    size_t i;
 
-    json_decref(object);
-    return same;
+    if (str_is(a->rack.uid, kube_json_text(rack, "metadata.uid")))
+        json_array_foreach(slots, i, slot) found |=
+            str_is(a->node_uid, kube_json_text(slot, "nodeRef.uid"));
+    json_decref(rack);
+    return found;
 }
 
-/* Whether the rack is there that an annotation names (4.1 step 6). */
+/* Whether a rack holds what an annotation says (4.1 step 6). */
 static enum task_move
 rack_looked(struct task *t, const struct kube_response *response)
 {
@@ -366,9 +373,9 @@ rack_looked(struct task *t, const struct kube_response *response)
     if (!task_accepted(response) && !kube_not_found(response))
         return task_refused(t, response);
     assignment_decode(&a, t->intent.node.annotation, &t->arena, NULL);
-    if (task_accepted(response) && has_uid(response, a.rack.uid))
+    if (task_accepted(response) && binds(response, &a))
         return task_end(t, OUTCOME_CONFLICT, STR(""),
-                        "its annotation names a rack that is there");
+                        "its annotation names a rack that binds it");
     return send_apply(t);
 }
 
@@ -384,10 +391,7 @@ send_rack_look(struct task *t)
         return task_end(t, OUTCOME_INVALID, STR(""),
                         "the annotation names no rack");
     rack.name = a.rack.name.s;
-    if (task_send(t, "GET", &rack, rack_looked) == TASK_END)
-        return TASK_END;
-    t->request.accept = TASK_METADATA_JSON "," TASK_JSON;
-    return TASK_SEND;
+    return task_send(t, "GET", &rack, rack_looked);
 }
 
 enum task_move

@@ -109,7 +109,7 @@ class Writing(driver.WorkerTest):
         self.api.requests.clear()
         return self.node(number)
 
-    def rack(self, **more):
+    def rack(self, spec=None, **more):
         """A rack of ours, stored."""
         owner = {"apiVersion": api.GROUP, "kind": "SGPUInventory", "name": "demo",
                  "uid": "i", "controller": True, "blockOwnerDeletion": False}
@@ -120,7 +120,7 @@ class Writing(driver.WorkerTest):
                              "manager": "mokka-controller", "operation": "Update",
                              "apiVersion": api.GROUP, "fieldsType": "FieldsV1",
                              "fieldsV1": {"f:spec": {}}}], **more},
-            "spec": {"a": 0}})
+            "spec": spec or {"a": 0}})
 
     def write_rack(self, rack, spec, labels=None):
         meta = rack["metadata"]
@@ -427,7 +427,8 @@ class Cleanup(Writing):
 
     def test_4_1_6_a_left_over_is_cleaned_unless_its_rack_is_there(self):
         node = self.carried()
-        rack = self.rack()
+        rack = self.rack({"nodes": [{"index": 0, "nodeRef": {
+            "name": node["metadata"]["name"], "uid": node["metadata"]["uid"]}}]})
         text = json.loads(binding(node))
         text["rack"]["uid"] = rack["metadata"]["uid"]
         self.assertEqual(self.result(self.release(

@@ -542,6 +542,26 @@ test_7_a_rack_removed_by_force_is_cleaned_up_after(void **state)
     end(&l);
 }
 
+/* The binding is taken off by hand: the Node is cleaned, unless the projector
+ * finds the binding. */
+static void
+test_7_a_binding_that_somebody_takes_off(void **state)
+{
+    struct sim_rack r = RACK_0;
+    struct lab l;
+
+    (void)state;
+    begin_projected(&l, false);
+    r.nodes[0] = NULL;
+    sim_rack(&l.s, &r);
+    sim_gone(&l.s, KIND_INVENTORY, "lab", "lab-uid");
+    sim_batch(&l.s);
+    assert_int_equal(applies(&l), 1);
+    assert_true(last_apply(&l).release);
+    assert_true(last_apply(&l).stray);
+    end(&l);
+}
+
 /* P11: a Node that two slots bind is not projected at all. */
 static void
 test_P11_a_node_in_two_slots(void **state)
@@ -613,6 +633,7 @@ main(void)
         cmocka_unit_test(test_P11_a_node_in_two_slots),
         cmocka_unit_test(test_W09_an_older_status_than_the_one_written),
         cmocka_unit_test(test_7_a_rack_removed_by_force_is_cleaned_up_after),
+        cmocka_unit_test(test_7_a_binding_that_somebody_takes_off),
     };
 
     log_setup("placer", 1, LOG_ERROR, LOG_JSON);

@@ -498,7 +498,11 @@ test_K03_the_annotation_stays_as_it_is(void **state)
     free(text);
 }
 
-/* 4.1 step 6: a left-over is one only if its rack is really gone. */
+#define HOLDING(uid, node)                                                     \
+    "{\"metadata\":{\"uid\":\"" uid "\"},\"spec\":{\"nodes\":[{\"index\":0},"  \
+    "{\"index\":1,\"nodeRef\":{\"name\":\"n\",\"uid\":\"" node "\"}}]}}"
+
+/* 4.1 step 6: a left-over is one only if no rack holds what it says. */
 static void
 test_4_1_6_left_overs(void **state)
 {
@@ -512,10 +516,15 @@ test_4_1_6_left_overs(void **state)
           {PATCH, 200, NULL}},
          {{"u", NULL, NULL, NULL, {{0}}}},
          DONE("9")},
+        /* Somebody took the binding off. */
         {STRAY,
-         {{RACK, 200, "{\"metadata\":{\"uid\":\"ru\"}}"}},
+         {{RACK, 200, HOLDING("ru", "other")}, {PATCH, 200, NULL}},
+         {{"u", NULL, NULL, NULL, {{0}}}},
+         DONE("9")},
+        {STRAY,
+         {{RACK, 200, HOLDING("ru", "u")}},
          {{0}},
-         {VERDICT_ENDED, OUTCOME_CONFLICT, "", "that is there"}},
+         {VERDICT_ENDED, OUTCOME_CONFLICT, "", "that binds it"}},
         {STRAY, {{RACK, 404, "404 page not found"}}, {{0}}, FAILS},
         {STRAY, {{RACK, 0, ""}}, {{0}}, FAILS},
     };
