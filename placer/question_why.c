@@ -340,14 +340,16 @@ say_keys(struct why *w, int conflict)
             pairs_get(n->meta.labels, str_of(keys[i].name));
         bool ours = (n->ours & keys[i].key) != 0;
         bool foreign = (n->foreign & keys[i].key) != 0;
+        struct str managers =
+            foreign ? projected_key_managers(n->rivals, keys[i].key) : STR("");
 
-        say(w, "key", "%s%s%s: %s%s%s%s", keys[i].name,
+        say(w, "key", "%s%s%s: %s%s%.*s%s", keys[i].name,
             value == NULL ? "" : "=", value == NULL ? "" : value->s,
             ours      ? "ours"
             : foreign ? "owned by "
                       : "owned by nobody",
-            ours && foreign ? " and owned by " : "", foreign ? n->rivals.s : "",
-            (conflict & keys[i].key) != 0 ? " (in the way)" : "");
+            ours && foreign ? " and owned by " : "", (int)managers.n,
+            managers.s, (conflict & keys[i].key) != 0 ? " (in the way)" : "");
     }
 }
 

@@ -303,6 +303,16 @@ cut_part(struct str *text)
     return part;
 }
 
+struct str
+projected_key_managers(struct str rivals, int key)
+{
+    struct str managers = STR("");
+
+    for (unsigned i = 0; i < KEY_COUNT && key >> i != 0; i++)
+        managers = cut_part(&rivals);
+    return managers;
+}
+
 void
 projected_keys_rivals(struct buf *out, int keys, struct str rivals)
 {

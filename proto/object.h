@@ -146,6 +146,9 @@ enum projected_key {
 /* Appends the names of the keys in a set, comma-joined. */
 void projected_keys_names(struct buf *out, int keys);
 
+/* Who is behind one key, comma-joined; borrowed. */
+struct str projected_key_managers(struct str rivals, int key);
+
 /* Appends whose the keys in a set are, "KEY by MANAGER,...; KEY by ..."; rivals
  * is that of an object_node.  A key that nobody owns is left out. */
 void projected_keys_rivals(struct buf *out, int keys, struct str rivals);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api.h"
 #include "common/kube/json.h"
 #include "common/map.h"
 #include "common/mem.h"
@@ -261,6 +262,9 @@ accept_tree(struct object *o, json_t *tree, const json_t *list)
         o->place.name = kube_json_text(tree, "metadata.name");
     if (schema != NULL)
         accept_version(o, tree, schema, api_version);
+    else if (strncmp(api_version, API_GROUP "/", strlen(API_GROUP "/")) == 0)
+        problem(o->a->problems, PROBLEM_ERROR, &o->place,
+                "kind: there is no kind %s in %s", kind, API_GROUP);
     else
         pass_over(o->a, &o->place, kind, api_version);
 }

@@ -200,7 +200,8 @@ check_lease(struct check *c, struct err *err)
     if (a.status == 200)
         judge_lease(c, a.body);
     else
-        say(c, false, "Lease %s/%s: %s", c->space, c->name, a.text);
+        say(c, false, "Lease %s/%s: %s%s", c->space, c->name, a.text,
+            a.status == 404 ? "; another namespace is named with -n" : "");
     server_answer_fini(&a);
     return 0;
 }

@@ -555,6 +555,13 @@ class BadInput(Files):
             "x.yaml:1: warning: kind Pod (v1) has no part in a plan: 2 passed over",
             "x.yaml:6: warning: kind Node (x/v1) has no part in a plan: 1 passed over", status=0)
 
+    def test_a_kind_that_our_group_does_not_have(self):
+        self.check("x.yaml", yaml.safe_dump({
+            "apiVersion": "mokka.nvidia.com/v1alpha1", "kind": "SGPUInventry",
+            "metadata": {"name": "x"}}),
+            "x.yaml:1: error: document 1, SGPUInventry x: kind: there is no kind SGPUInventry "
+            "in mokka.nvidia.com")
+
     def test_a_version_that_is_not_known(self):
         self.check("x.yaml", "kind: SGPURack\nmetadata: {name: r}\napiVersion: mokka.nvidia.com/v1\n",
                    "x.yaml:1: error: document 1, SGPURack r: apiVersion: must be "
