@@ -202,6 +202,7 @@ class Scenarios(unittest.TestCase):
         """The requests since the mark, but watches and those of the Lease."""
         return [e for e in self.cluster.audit(self.mark)
                 if e["objectRef"]["resource"] != "leases" and e["verb"] != "watch"
+                and e["objectRef"]["resource"] != "events"
                 and (not verbs or e["verb"] in verbs)]
 
     def settle(self, quiet=0.3):
