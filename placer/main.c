@@ -89,8 +89,8 @@ configure(void *state, struct worker *w, struct err *err)
 
     (void)err;
     s->worker = w;
-    s->placer.no_clique =
-        strcmp(worker_option(w, "project-clique-label"), "false") == 0;
+    if (strcmp(worker_option(w, "project-clique-label"), "false") == 0)
+        placer_vary(&s->placer, PLACER_NO_CLIQUE);
     return 0;
 }
 
@@ -108,7 +108,7 @@ granted(void *state, enum resource resource, int fd, struct err *err)
     /* A file that may not grow is an error of write(), not the end of us. */
     signal(SIGXFSZ, SIG_IGN);
     recorder_begin(&s->recorder, fd, mebibytes << 20,
-                   worker_generation(s->worker));
+                   worker_generation(s->worker), placer_variant(&s->placer));
     return 0;
 }
 

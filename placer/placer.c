@@ -141,6 +141,18 @@ placer_stray(struct placer *p, struct str node)
     free(name);
 }
 
+void
+placer_vary(struct placer *p, int64_t variant)
+{
+    p->no_clique = (variant & PLACER_NO_CLIQUE) != 0;
+}
+
+int64_t
+placer_variant(const struct placer *p)
+{
+    return p->no_clique ? PLACER_NO_CLIQUE : 0;
+}
+
 /* ---- what is derived from the model ------------------------------------ */
 
 /* A declaration changes: what is derived borrows from it, and goes first. */

@@ -60,6 +60,12 @@ void placer_init(struct placer *p,
                  void *arg);
 void placer_fini(struct placer *p);
 
+/* What the options say that change what it says, a bit each: to be set before
+ * anything else; a recording keeps it. */
+enum { PLACER_NO_CLIQUE = 1 };
+void placer_vary(struct placer *p, int64_t variant);
+int64_t placer_variant(const struct placer *p);
+
 /* A frame of the feed or of the projector. -1 and err if it breaks the
  * protocol. */
 int placer_frame(struct placer *p, uint16_t type, uint32_t id,

@@ -101,7 +101,8 @@ added(struct recorder *r, size_t before)
 }
 
 void
-recorder_begin(struct recorder *r, int fd, int64_t limit, uint64_t generation)
+recorder_begin(struct recorder *r, int fd, int64_t limit, uint64_t generation,
+               int64_t variant)
 {
     off_t size = lseek(fd, 0, SEEK_END);
 
@@ -111,7 +112,7 @@ recorder_begin(struct recorder *r, int fd, int64_t limit, uint64_t generation)
         .size = size < 0 ? 0 : size, /* a pipe has none */
         .limit = limit,
     };
-    recording_add_begin(&r->waiting, generation);
+    recording_add_begin(&r->waiting, generation, variant);
     added(r, 0);
     recorder_flush(r);
     r->begun = r->on;

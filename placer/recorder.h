@@ -26,7 +26,7 @@ struct recorder {
 
 /* Takes over fd, and begins a section after what is there already. */
 void recorder_begin(struct recorder *r, int fd, int64_t limit,
-                    uint64_t generation);
+                    uint64_t generation, int64_t variant);
 
 /* To be called before it is applied. */
 void recorder_take(struct recorder *r, const struct input *in);

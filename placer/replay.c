@@ -250,7 +250,7 @@ end_placer(struct replayer *r)
 }
 
 static enum replay_result
-begin(struct replayer *r)
+begin(struct replayer *r, const struct record *record)
 {
     if (r->running) {
         r->sums->cut++;
@@ -259,6 +259,7 @@ begin(struct replayer *r)
     }
     r->sums->sections++;
     placer_init(&r->placer, on_said, r);
+    placer_vary(&r->placer, record->variant);
     r->running = true;
     return REPLAY_SAME;
 }
@@ -324,7 +325,7 @@ dispatch(struct replayer *r, const struct record *record)
 {
     switch (record->kind) {
     case RECORDED_BEGIN:
-        return begin(r);
+        return begin(r, record);
     case RECORDED_END:
         return end(r, record);
     case RECORDED_SAID:

@@ -59,17 +59,18 @@ close_record(struct buf *out, size_t start)
 }
 
 void
-recording_add_begin(struct buf *out, uint64_t generation)
+recording_add_begin(struct buf *out, uint64_t generation, int64_t variant)
 {
     size_t start;
 
     buf_addz(out, RECORDING_MARK);
     start = open_record(out, RECORDED_BEGIN);
-    pack_array(out, 4);
+    pack_array(out, 5);
     pack_int(out, RECORDING_FORMAT);
     pack_int(out, PROTOCOL_VERSION);
     pack_text(out, MOKKA_BUILD_ID);
     pack_int(out, (int64_t)generation);
+    pack_int(out, variant);
     close_record(out, start);
 }
 
@@ -141,6 +142,7 @@ read_begin(struct record *record, struct unpack *u, struct err *err)
                        (int)protocol, MOKKA_BUILD_ID, RECORDING_FORMAT,
                        PROTOCOL_VERSION);
     record->generation = unpack_int(u);
+    record->variant = unpack_int(u);
     return unpack_end(u, err);
 }
 

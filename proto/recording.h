@@ -17,19 +17,22 @@
  * sum of the rest (4), length of the content (4)), and the content: a byte for
  * the kind, then
  *
- *     BEGIN   [format protocol build generation]    (a msgpack array)
+ *     BEGIN   [format protocol build generation variant]  (a msgpack array)
  *     LINKED  [peer]
  *     LOST    [peer]
  *     TAKEN   a byte for the peer, a frame of its as it came
  *     SAID    a byte for the peer, a frame to it
  *     END     [complete reason]
  *
+ * The variant is a bit for each option that changes what the worker says;
+ * which, the worker knows.
+ *
  * A record in the middle of which the worker was killed is passed over if the
  * mark of the next section follows within it.
  */
 #define RECORDING_MARK "mokka recording\n"
 #define RECORDING_MARK_SIZE (sizeof(RECORDING_MARK) - 1)
-#define RECORDING_FORMAT 1
+#define RECORDING_FORMAT 2
 #define RECORDING_HEAD 8
 #define RECORDING_CONTENT_MAX                                                  \
     (FRAME_HEADER + (4u << 20)) /* above every cap                             \
@@ -51,6 +54,7 @@ struct record {
     struct frame frame; /* TAKEN, SAID: of a length and on a route that the
                          * catalogue allows; its body is not checked yet */
     int64_t generation; /* BEGIN */
+    int64_t variant;    /* BEGIN */
     struct str build;   /* BEGIN */
     bool cut; /* BEGIN: the section before ends in the middle of a record */
     bool complete;     /* END: all that was said is there */
@@ -58,7 +62,7 @@ struct record {
 };
 
 /* Appends a record; recording_add_begin the mark before it, too. */
-void recording_add_begin(struct buf *out, uint64_t generation);
+void recording_add_begin(struct buf *out, uint64_t generation, int64_t variant);
 /* kind is RECORDED_LINKED or RECORDED_LOST. */
 void recording_add_link(struct buf *out, enum recorded kind, enum role peer);
 /* kind is RECORDED_TAKEN or RECORDED_SAID. */

@@ -77,7 +77,7 @@ live(struct str bytes)
     struct replay_sums sums;
     struct placer p;
 
-    recording_add_begin(&recording, 1);
+    recording_add_begin(&recording, 1, 0);
     placer_init(&p, on_said, &recording);
     while (bytes.n > 0) {
         size_t n = feed(&p, &recording, bytes);

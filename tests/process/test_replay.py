@@ -300,11 +300,11 @@ class Damage(Replaying):
         def record(content):
             return Record(0, b"", content)
 
-        begin = Record(0, MARK, b"B" + pack(1, driver.PROTOCOL, "b", 1))
+        begin = Record(0, MARK, b"B" + pack(2, driver.PROTOCOL, "b", 1, 0))
         for records, words in (
-                ([Record(0, MARK, b"B" + pack(2, driver.PROTOCOL, "b7", 1))], "build b7"),
+                ([Record(0, MARK, b"B" + pack(3, driver.PROTOCOL, "b7", 1, 0))], "build b7"),
                 ([Record(0, MARK, b"E" + pack(True, ""))], "without its begin"),
-                ([begin, record(b"B" + pack(1, driver.PROTOCOL, "b", 1))], "begin inside"),
+                ([begin, record(b"B" + pack(2, driver.PROTOCOL, "b", 1, 0))], "begin inside"),
                 ([begin, record(b"?")], "unknown kind"),
                 ([begin, record(b"X" + pack(99))], "no peer 99"),
                 ([begin, record(b"X" + pack("a"))], "missing or of another kind"),

@@ -108,7 +108,7 @@ test_what_is_taken_is_in_the_file_before_it_is_acted_on(void **state)
     int kept;
 
     (void)state;
-    recorder_begin(&r, new_file(&kept), MIB, 1);
+    recorder_begin(&r, new_file(&kept), MIB, 1, 0);
     assert_kinds(kept, "B");
     take(&r, 10);
     assert_kinds(kept, "BT");
@@ -133,7 +133,7 @@ test_what_is_said_does_not_pile_up(void **state)
     int kept;
 
     (void)state;
-    recorder_begin(&r, new_file(&kept), 100 * MIB, 1);
+    recorder_begin(&r, new_file(&kept), 100 * MIB, 1, 0);
     for (int i = 0; i < 1000; i++) {
         recorder_say(&r, MSG_RACK_WRITE, 0, (struct str){body, 10000});
         assert_true(r.waiting.len < 80000);
@@ -164,7 +164,7 @@ test_the_limit_holds_and_is_told_once(void **state)
     int kept;
 
     (void)state;
-    recorder_begin(&r, new_file(&kept), 3000, 1);
+    recorder_begin(&r, new_file(&kept), 3000, 1, 0);
     for (int i = 0; i < 10; i++)
         take(&r, 600);
     assert_false(r.on);
@@ -175,7 +175,7 @@ test_the_limit_holds_and_is_told_once(void **state)
     recorder_fini(&r);
     assert_kinds(kept, "BTTTTE");
     /* A successor finds no room for anything. */
-    recorder_begin(&r, fcntl(kept, F_DUPFD, 0), 1000, 2);
+    recorder_begin(&r, fcntl(kept, F_DUPFD, 0), 1000, 2, 0);
     assert_false(r.on);
     assert_int_equal(warnings, 2);
     assert_kinds(kept, "BTTTTE");
@@ -191,7 +191,7 @@ test_there_is_room_for_the_end(void **state)
         struct recorder r;
         int kept;
 
-        recorder_begin(&r, new_file(&kept), 1000, 1);
+        recorder_begin(&r, new_file(&kept), 1000, 1, 0);
         for (int i = 0; i < 1000 && r.on; i++)
             take(&r, size);
         assert_false(r.on);
@@ -222,7 +222,7 @@ test_a_part_of_a_record_does_not_stay(void **state)
 
     (void)state;
     unlink(path);
-    recorder_begin(&r, fcntl(kept, F_DUPFD, 0), MIB, 1);
+    recorder_begin(&r, fcntl(kept, F_DUPFD, 0), MIB, 1, 0);
     take(&r, 100);
     limit_files((size_t)r.size + 300);
     take(&r, 1000);
@@ -242,7 +242,7 @@ test_a_disk_without_room_for_anything(void **state)
 
     (void)state;
     assert_true(full >= 0);
-    recorder_begin(&r, full, MIB, 1);
+    recorder_begin(&r, full, MIB, 1, 0);
     take(&r, 100);
     recorder_fini(&r);
     assert_int_equal(warnings, 1);
@@ -257,11 +257,11 @@ test_a_successor_goes_on_where_the_file_ends(void **state)
     int fd = new_file(&kept);
 
     (void)state;
-    recorder_begin(&r, fd, MIB, 1);
+    recorder_begin(&r, fd, MIB, 1, 0);
     take(&r, 100);
     recorder_fini(&r);
     lseek(kept, 0, SEEK_SET);
-    recorder_begin(&r, fcntl(kept, F_DUPFD, 0), MIB, 2);
+    recorder_begin(&r, fcntl(kept, F_DUPFD, 0), MIB, 2, 0);
     take(&r, 100);
     recorder_fini(&r);
     assert_kinds(kept, "BTEBTE");

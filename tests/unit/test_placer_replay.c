@@ -21,7 +21,7 @@ begin(struct buf *out)
 
     pack_array(&term, 1);
     pack_int(&term, 5);
-    recording_add_begin(out, 1);
+    recording_add_begin(out, 1, 0);
     recording_add_link(out, RECORDED_LINKED, ROLE_PROJECTOR);
     recording_add_frame(out, RECORDED_TAKEN, ROLE_PROJECTOR, MSG_WRITTEN_END, 0,
                         STR("\220"));
@@ -164,13 +164,13 @@ test_a_frame_that_breaks_the_protocol(void **state)
     struct buf r = {0};
 
     (void)state;
-    recording_add_begin(&r, 1);
+    recording_add_begin(&r, 1, 0);
     recording_add_frame(&r, RECORDED_TAKEN, ROLE_INFORMER, MSG_NODE, 0,
                         STR("\220"));
     recording_add_link(&r, RECORDED_LOST, ROLE_INFORMER);
     recording_add_end(&r, true, "");
     run(&r, REPLAY_SAME, NULL);
-    recording_add_begin(&r, 1);
+    recording_add_begin(&r, 1, 0);
     recording_add_frame(&r, RECORDED_TAKEN, ROLE_INFORMER, MSG_NODE, 0,
                         STR("\301"));
     run(&r, REPLAY_BAD, "NODE: body has a header");

@@ -18,7 +18,7 @@
 static void
 fill(struct buf *out)
 {
-    recording_add_begin(out, 4);
+    recording_add_begin(out, 4, 0);
     recording_add_link(out, RECORDED_LINKED, ROLE_INFORMER);
     recording_add_frame(out, RECORDED_TAKEN, ROLE_INFORMER, MSG_SYNC_BEGIN, 9,
                         BODY);
@@ -225,7 +225,7 @@ test_what_no_writer_writes_is_refused(void **state)
     assert_int_equal(count(buf_str(&out), &err), -1);
     assert_non_null(strstr(err.text, "something follows the end"));
     buf_clear(&out);
-    recording_add_begin(&out, 1);
+    recording_add_begin(&out, 1, 0);
     recording_add_frame(&out, RECORDED_SAID, ROLE_INFORMER, MSG_PLAN_END, 0,
                         BODY);
     assert_int_equal(count(buf_str(&out), &err), -1);
@@ -243,7 +243,7 @@ test_a_frame_with_a_descriptor_is_refused(void **state)
     size_t start;
 
     (void)state;
-    recording_add_begin(&out, 1);
+    recording_add_begin(&out, 1, 0);
     start = out.len;
     recording_add_frame(&out, RECORDED_TAKEN, ROLE_INFORMER, MSG_SYNC_END, 0,
                         BODY);
