@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/status.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/json_text.h"
 #include "supervisor/control.h"
+#include "supervisor/proc.h"
 
 static void
 add_key(struct buf *out, const char *key)
@@ -54,46 +51,15 @@ add_time(struct buf *out, const char *key, int64_t wall)
     add_text(out, key, text);
 }
 
-/* Processor time in milliseconds and resident memory in KiB; false if the
- * process cannot be looked at. */
-static bool
-measure(pid_t pid, int64_t *cpu, int64_t *memory)
-{
-    unsigned long long user, system;
-    char path[64], text[1024];
-    const char *at;
-    ssize_t n;
-    long pages;
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    at = strrchr(text, ')'); /* its name may hold anything */
-    if (at == NULL || sscanf(at + 1,
-                             " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-                             "%llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %ld",
-                             &user, &system, &pages) != 3)
-        return false;
-    *cpu = (int64_t)((user + system) * 1000 /
-                     (unsigned long long)sysconf(_SC_CLK_TCK));
-    *memory = (int64_t)pages * sysconf(_SC_PAGESIZE) / 1024;
-    return true;
-}
-
 static void
 add_measures(struct buf *out, pid_t pid)
 {
-    int64_t cpu, memory;
+    struct proc_usage usage;
 
-    if (pid == 0 || !measure(pid, &cpu, &memory))
+    if (pid == 0 || !proc_usage(pid, &usage))
         return;
-    add_number(out, "cpuMilliseconds", cpu);
-    add_number(out, "residentKiB", memory);
+    add_number(out, "cpuMilliseconds", usage.cpu / CLOCK_MS);
+    add_number(out, "residentKiB", usage.resident / 1024);
 }
 
 static void

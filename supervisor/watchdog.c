@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/watchdog.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "supervisor/proc.h"
 
 enum watchdog_verdict
 watchdog_beat(struct watchdog *w, bool excused)
@@ -51,16 +50,8 @@ watchdog_traced_by(const char *status)
 bool
 watchdog_traced(pid_t pid)
 {
-    char path[64], text[4096];
-    ssize_t n;
-    int fd;
+    char text[4096];
 
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return watchdog_traced_by(text);
+    return proc_read(pid, "status", text, sizeof(text)) &&
+           watchdog_traced_by(text);
 }
