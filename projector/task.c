@@ -235,6 +235,45 @@ task_object(const struct kube_response *response, struct err *err)
 }
 
 enum task_move
+task_go_on(struct task *t, const struct kube_response *response,
+           enum task_move (*move)(struct task *t, const json_t *live))
+{
+    enum task_move next;
+    json_t *live;
+    struct err err;
+
+    if (!task_accepted(response))
+        return task_refused(t, response);
+    live = task_object(response, &err);
+    next = live == NULL ? task_fail(t, err.text) : move(t, live);
+    json_decref(live);
+    return next;
+}
+
+bool
+task_is_target(struct task *t, const json_t *live)
+{
+    if (str_is(t->intent.target.uid, kube_json_text(live, "metadata.uid")))
+        return true;
+    task_end(t, OUTCOME_GONE, STR(""), "another object has the name now");
+    return false;
+}
+
+bool
+task_is_unmoved(struct task *t, const json_t *live)
+{
+    struct str version =
+        str_of(kube_json_text(live, "metadata.resourceVersion"));
+
+    if (!task_is_target(t, live))
+        return false;
+    if (str_eq(t->intent.target.version, version))
+        return true;
+    task_end(t, OUTCOME_STALE, version, "it has changed");
+    return false;
+}
+
+enum task_move
 task_done(struct task *t, const struct kube_response *response)
 {
     const char *uid = "";

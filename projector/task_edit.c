@@ -110,11 +110,8 @@ comes_too_late(const struct task *t, const json_t *live)
 static enum task_move
 change(struct task *t, const json_t *live)
 {
-    const char *uid = kube_json_text(live, "metadata.uid");
-
-    if (!str_is(t->intent.target.uid, uid))
-        return task_end(t, OUTCOME_GONE, STR(""),
-                        "another object has the name now");
+    if (!task_is_target(t, live))
+        return TASK_END;
     if (comes_too_late(t, live))
         return task_end(
             t, OUTCOME_STALE,
@@ -126,16 +123,7 @@ change(struct task *t, const json_t *live)
 static enum task_move
 was_read(struct task *t, const struct kube_response *response)
 {
-    enum task_move move;
-    json_t *live;
-    struct err err;
-
-    if (!task_accepted(response))
-        return task_refused(t, response);
-    live = task_object(response, &err);
-    move = live == NULL ? task_fail(t, err.text) : change(t, live);
-    json_decref(live);
-    return move;
+    return task_go_on(t, response, change);
 }
 
 static enum task_move

@@ -93,6 +93,17 @@ task_accepted(const struct kube_response *response)
  * the metadata of one) in JSON. */
 enum task_move task_done(struct task *t, const struct kube_response *response);
 
+/* Goes on with the object in an answer, which lives for the call; without one
+ * as task_refused and task_fail. */
+enum task_move task_go_on(struct task *t, const struct kube_response *response,
+                          enum task_move (*move)(struct task *t,
+                                                 const json_t *live));
+
+/* Is it the object that the target names; is it also what its author saw?
+ * false: the task has ended, GONE or STALE. */
+bool task_is_target(struct task *t, const json_t *live);
+bool task_is_unmoved(struct task *t, const json_t *live);
+
 /* The object in an answer, to be freed with json_decref. NULL and err. */
 json_t *task_object(const struct kube_response *response, struct err *err);
 

@@ -205,9 +205,8 @@ judge_moved(struct task *t, const json_t *live)
     int64_t generation = 0;
 
     kube_json_int(live, "metadata.generation", 0, INT64_MAX, &generation, NULL);
-    if (!str_is(t->intent.target.uid, kube_json_text(live, "metadata.uid")))
-        return task_end(t, OUTCOME_GONE, STR(""),
-                        "another object has the name now");
+    if (!task_is_target(t, live))
+        return TASK_END;
     if (!is_ours(wanted_controller(t), controller_of(live)))
         return taken(t, live);
     if (!spec_is_ours(live))
@@ -223,16 +222,7 @@ judge_moved(struct task *t, const json_t *live)
 static enum task_move
 moved(struct task *t, const struct kube_response *response)
 {
-    enum task_move move;
-    json_t *live;
-    struct err err;
-
-    if (!task_accepted(response))
-        return task_refused(t, response);
-    live = task_object(response, &err);
-    move = live == NULL ? task_fail(t, err.text) : judge_moved(t, live);
-    json_decref(live);
-    return move;
+    return task_go_on(t, response, judge_moved);
 }
 
 static enum task_move
@@ -267,18 +257,12 @@ send_rack(struct task *t)
 static enum task_move
 merge(struct task *t, const json_t *live)
 {
-    const struct target *target = &t->intent.target;
-    struct str version =
-        str_of(kube_json_text(live, "metadata.resourceVersion"));
     struct buf spec = {0};
     struct err err;
     int merged;
 
-    if (!str_is(target->uid, kube_json_text(live, "metadata.uid")))
-        return task_end(t, OUTCOME_GONE, STR(""),
-                        "another object has the name now");
-    if (!str_eq(target->version, version))
-        return task_end(t, OUTCOME_STALE, version, "it has changed");
+    if (!task_is_unmoved(t, live))
+        return TASK_END;
     merged = render_kept(&spec, t->intent.rack.spec, live, &err);
     if (merged > 0)
         t->intent.rack.spec = arena_str(&t->arena, buf_str(&spec));
@@ -290,16 +274,7 @@ merge(struct task *t, const json_t *live)
 static enum task_move
 was_read(struct task *t, const struct kube_response *response)
 {
-    json_t *live;
-    enum task_move move;
-    struct err err;
-
-    if (!task_accepted(response))
-        return task_refused(t, response);
-    live = task_object(response, &err);
-    move = live == NULL ? task_fail(t, err.text) : merge(t, live);
-    json_decref(live);
-    return move;
+    return task_go_on(t, response, merge);
 }
 
 enum task_move

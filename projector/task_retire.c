@@ -102,19 +102,13 @@ stripped(struct task *t, const struct kube_response *response)
 static enum task_move
 judge(struct task *t, const json_t *live)
 {
-    const struct target *target = &t->intent.target;
-    struct str version =
-        str_of(kube_json_text(live, "metadata.resourceVersion"));
     struct buf body = {0};
     enum task_move move;
     struct err err;
     int differs;
 
-    if (!str_is(target->uid, kube_json_text(live, "metadata.uid")))
-        return task_end(t, OUTCOME_GONE, STR(""),
-                        "another object has the name now");
-    if (!str_eq(target->version, version))
-        return task_end(t, OUTCOME_STALE, version, "it has changed");
+    if (!task_is_unmoved(t, live))
+        return TASK_END;
     differs = render_retired(&body, live, &err);
     if (differs < 0)
         return task_fail(t, err.text);
@@ -130,16 +124,7 @@ judge(struct task *t, const json_t *live)
 static enum task_move
 was_read(struct task *t, const struct kube_response *response)
 {
-    enum task_move move;
-    json_t *live;
-    struct err err;
-
-    if (!task_accepted(response))
-        return task_refused(t, response);
-    live = task_object(response, &err);
-    move = live == NULL ? task_fail(t, err.text) : judge(t, live);
-    json_decref(live);
-    return move;
+    return task_go_on(t, response, judge);
 }
 
 enum task_move
