@@ -17,17 +17,10 @@ run_open(const struct ctl_args *args)
     return live;
 }
 
-/* A reader that has seen enough (head) ends it. */
-static bool
-print(void *arg, struct str text)
-{
-    (void)arg;
-    return fwrite(text.s, 1, text.n, stdout) == text.n && fflush(stdout) == 0;
-}
-
 int
-run_and_print(const struct ctl_args *args, const char *name,
-              const char *const *arguments, size_t count)
+run_command(const struct ctl_args *args, const char *name,
+            const char *const *arguments, size_t count, live_piece_fn *show,
+            void *arg)
 {
     struct live *live = run_open(args);
     int status = EXIT_FINE;
@@ -36,7 +29,7 @@ run_and_print(const struct ctl_args *args, const char *name,
 
     if (live == NULL)
         return EXIT_ERROR;
-    if (live_command(live, name, arguments, count, print, NULL, &reply, &err) !=
+    if (live_command(live, name, arguments, count, show, arg, &reply, &err) !=
         0) {
         status = ctl_fail(args, "%s", err.text);
     } else {
@@ -47,6 +40,21 @@ run_and_print(const struct ctl_args *args, const char *name,
     }
     live_close(live);
     return status;
+}
+
+/* A reader that has seen enough (head) ends it. */
+static bool
+print(void *arg, struct str text)
+{
+    (void)arg;
+    return fwrite(text.s, 1, text.n, stdout) == text.n && fflush(stdout) == 0;
+}
+
+static int
+run_and_print(const struct ctl_args *args, const char *name,
+              const char *const *arguments, size_t count)
+{
+    return run_command(args, name, arguments, count, print, NULL);
 }
 
 int

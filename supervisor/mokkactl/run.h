@@ -37,11 +37,12 @@ int run_completion(const struct ctl_args *args);
 int run_man(const struct ctl_args *args);
 
 /*
- * Asks one command of the control plane of --socket and prints what comes to
- * stdout. Returns the exit status; what went wrong is told on stderr.
+ * Asks one command of the control plane of --socket and gives show what comes.
+ * Returns the exit status; what went wrong is told on stderr.
  */
-int run_and_print(const struct ctl_args *args, const char *name,
-                  const char *const *arguments, size_t count);
+int run_command(const struct ctl_args *args, const char *name,
+                const char *const *arguments, size_t count, live_piece_fn *show,
+                void *arg);
 
 /* The connection that --socket says; NULL, and it was told why. */
 struct live *run_open(const struct ctl_args *args);

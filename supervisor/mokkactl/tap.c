@@ -58,29 +58,6 @@ show(void *arg, struct str line)
     return f->left != 0;
 }
 
-static int
-tap(const struct ctl_args *args, struct filter *f, const char *a, const char *b)
-{
-    const char *arguments[] = {a, b};
-    struct live *live = run_open(args);
-    struct live_reply reply;
-    int status = EXIT_FINE;
-    struct err err;
-
-    if (live == NULL)
-        return EXIT_ERROR;
-    if (live_command(live, "tap", arguments, 2, show, f, &reply, &err) != 0) {
-        status = ctl_fail(args, "%s", err.text);
-    } else {
-        if (!reply.ok)
-            status = ctl_fail(args, "%.*s", (int)reply.text.len,
-                              buf_bytes(&reply.text));
-        live_reply_fini(&reply);
-    }
-    live_close(live);
-    return status;
-}
-
 int
 run_tap(const struct ctl_args *args)
 {
@@ -105,7 +82,7 @@ run_tap(const struct ctl_args *args)
                               "informer:placer");
     }
     *b++ = '\0';
-    status = tap(args, &f, a, b);
+    status = run_command(args, "tap", (const char *[]){a, b}, 2, show, &f);
     free(a);
     return status;
 }
