@@ -375,16 +375,28 @@ is_kept(const struct placer *p, const struct world_node *n,
            project_labels(&n->o, binding) != 0;
 }
 
-/* The same for a Node that the feed shows. */
+/* Nothing of the binding is on a Node that the feed shows, nor will be. */
+static bool
+is_clean_seen(const struct placer *p, const struct world_node *n,
+              enum cleanup cleanup, const struct projection *binding)
+{
+    return cleanup == CLEANUP_NONE && !is_stirring(p, n) &&
+           !is_kept(p, n, binding);
+}
+
+/* True if so; else it is seen to. */
 static bool
 clean_seen(struct placer *p, const struct object_rack *rack,
            const struct world_node *n, const struct projection *binding)
 {
     enum cleanup cleanup = project_cleanup(&n->o, rack, binding);
-    bool stirs = is_stirring(p, n);
+    bool is = is_clean_seen(p, n, cleanup, binding);
     int keys;
 
-    if (stirs || cleanup == CLEANUP_ALL || cleanup == CLEANUP_LABELS)
+    if (is)
+        wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
+    else if (is_stirring(p, n) || cleanup == CLEANUP_ALL ||
+             cleanup == CLEANUP_LABELS)
         want_release(p, &(struct releasing){
                             .node = {n->o.meta.name, n->o.meta.uid},
                             .n = n,
@@ -398,9 +410,7 @@ clean_seen(struct placer *p, const struct object_rack *rack,
     else if (cleanup == CLEANUP_BLOCKED &&
              project_compare(&n->o, binding, &keys) != PROJECT_STANDS)
         tell_conflict(p, n, rack, "metadata conflict blocks cleanup", keys);
-    else if (cleanup == CLEANUP_NONE && !is_kept(p, n, binding))
-        wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
-    return cleanup == CLEANUP_NONE && !stirs && !is_kept(p, n, binding);
+    return is;
 }
 
 /* Another instance has the name; unless that one is bound, a wish is about the
@@ -442,8 +452,7 @@ is_clean(const struct placer *p, const struct object_rack *rack,
     if (n == NULL)
         return true; /* another instance has the name: ours is gone */
     binding = binding_of(p, rack, slot, &arena);
-    is = project_cleanup(&n->o, rack, &binding) == CLEANUP_NONE &&
-         !is_stirring(p, n) && !is_kept(p, n, &binding);
+    is = is_clean_seen(p, n, project_cleanup(&n->o, rack, &binding), &binding);
     arena_fini(&arena);
     return is;
 }
@@ -1144,7 +1153,7 @@ clean_strays(struct placer *p)
                 wish_drop(&p->wishes, ACTION_NODE, str_of(name));
             else if (is_on_its_way(p, n) ||
                      release_stray(p, n, p->no_clique ? "" : "unknown"))
-                placer_stray(p, str_of(name));
+                placer_stray(p, name);
         }
         free(name);
     }

@@ -112,34 +112,27 @@ pending_begin(struct placer *p, const struct pending_write *w)
 
 /* ---- how a write stands ------------------------------------------------ */
 
-/* A rack that the feed does not show. */
-static enum pending_state
-look_absent(const struct placer *p, const struct wish *w)
+/* Does the feed show what came of an answered write?  have is the rack, or
+ * NULL; what was refused without a version can be told only by a later one. */
+static bool
+is_shown(const struct placer *p, const struct wish *w,
+         const struct world_rack *have)
 {
-    bool shown = version_cmp(str_of(p->racks_as_of), str_of(w->version)) >= 0;
-
-    switch (w->state) {
-    case WISH_OPEN:
-        return PENDING_WAIT;
-    case WISH_LOST:
-        return PENDING_ASK;
-    case WISH_DONE:
-    case WISH_REFUSED: /* without a version there is none to wait for */
-        return shown ? PENDING_NONE : PENDING_WAIT;
-    case WISH_NONE:
-        break;
-    }
-    return PENDING_NONE;
+    if (have == NULL)
+        return version_cmp(str_of(p->racks_as_of), str_of(w->version)) >= 0;
+    if (w->state == WISH_REFUSED && w->outcome == OUTCOME_INVALID)
+        return true;
+    if (w->state == WISH_REFUSED && w->version[0] == '\0')
+        return version_cmp(have->o.meta.version, str_of(w->basis)) > 0;
+    return version_cmp(have->o.meta.version, str_of(w->version)) >= 0;
 }
 
-/* One that it shows at that version. */
-static enum pending_state
-look_present(const struct wish *w, struct str version)
+enum pending_state
+pending_look(const struct placer *p, const char *rack)
 {
-    bool later = version_cmp(version, str_of(w->basis)) > 0;
-    bool shown = version_cmp(version, str_of(w->version)) >= 0;
+    const struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(rack));
 
-    switch (w->state) {
+    switch (w.state) {
     case WISH_OPEN:
         return PENDING_WAIT;
     case WISH_LOST:
@@ -147,26 +140,13 @@ look_present(const struct wish *w, struct str version)
          * does not tell whether it will. */
         return PENDING_ASK;
     case WISH_DONE:
-        return shown ? PENDING_NONE : PENDING_WAIT;
     case WISH_REFUSED:
-        if (w->outcome == OUTCOME_INVALID)
-            return PENDING_NONE;
-        return (w->version[0] != '\0' ? shown : later) ? PENDING_NONE
-                                                       : PENDING_WAIT;
+        return is_shown(p, &w, world_rack(&p->world, rack)) ? PENDING_NONE
+                                                            : PENDING_WAIT;
     case WISH_NONE:
         break;
     }
     return PENDING_NONE;
-}
-
-enum pending_state
-pending_look(const struct placer *p, const char *rack)
-{
-    const struct wish w = wish_look(&p->wishes, ACTION_RACK, str_of(rack));
-    const struct world_rack *have = world_rack(&p->world, rack);
-
-    return have == NULL ? look_absent(p, &w)
-                        : look_present(&w, have->o.meta.version);
 }
 
 static void

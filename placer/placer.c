@@ -133,12 +133,9 @@ placer_init(struct placer *p,
 }
 
 void
-placer_stray(struct placer *p, struct str node)
+placer_stray(struct placer *p, const char *node)
 {
-    char *name = mem_dup(node.s, node.n);
-
-    add_name(&p->strays, name);
-    free(name);
+    add_name(&p->strays, node);
 }
 
 void
@@ -557,9 +554,14 @@ put_node(struct placer *p, enum object_kind kind, const char *name,
                  F_STR("node", node.name.s), F_STR("uid", node.uid.s));
 }
 
+/* Does a rack (NULL: it does not) bind a Node of that name?  Most likely where
+ * it did before. */
 static bool
-names(const struct object_rack *r, struct str node)
+names(const struct object_rack *r, struct str node, size_t before)
 {
+    if (r != NULL && before < r->slot_count &&
+        str_eq(r->slots[before].node.name, node))
+        return true;
     for (size_t i = 0; r != NULL && i < r->slot_count; i++)
         if (str_eq(r->slots[i].node.name, node))
             return true;
@@ -567,7 +569,7 @@ names(const struct object_rack *r, struct str node)
 }
 
 /* A rack becomes another, or nothing (NULL): notes the Nodes that it does not
- * bind any more and of which something is wanted. */
+ * bind any more. */
 static void
 leave_nodes(struct placer *p, const struct object_rack *old,
             const struct object_rack *news)
@@ -575,10 +577,10 @@ leave_nodes(struct placer *p, const struct object_rack *old,
     for (size_t i = 0; i < old->slot_count; i++) {
         const struct object_ref *node = &old->slots[i].node;
 
-        if (node->name.n == 0 || names(news, node->name))
+        if (node->name.n == 0 || names(news, node->name, i))
             continue;
         placer_left(p, node->name.s);
-        placer_stray(p, node->name);
+        placer_stray(p, node->name.s);
         forget_name(&p->cleaned, node->uid);
     }
 }

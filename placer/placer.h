@@ -97,8 +97,9 @@ struct projection placer_projection(const struct placer *p,
                                     const struct object_slot *slot,
                                     struct arena *arena);
 
-/* For decide.c: the Node of that name may carry what a lost rack put there. */
-void placer_stray(struct placer *p, struct str node);
+/* No rack binds a Node of that name any more: it may carry what one put there,
+ * and decide.c looks. */
+void placer_stray(struct placer *p, const char *node);
 
 /* What may be bound in that rack has changed. */
 void placer_rebind(struct placer *p, const char *rack);
