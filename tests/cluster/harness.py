@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOCAL = ROOT / "deploy" / "local"
@@ -398,6 +399,39 @@ class ControlPlane:
     def tail(self, count=25):
         text = self.log.read_text(errors="replace").splitlines()[-count:]
         return "\n".join(text) + self.error.read_text()
+
+
+
+class Estate(unittest.TestCase):
+    """Tests that begin with an empty cluster of their own and declare the sample
+    inventory of 54 Nodes."""
+    NODES = 54
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.addClassCleanup(cls.cluster.down)
+        cls.cluster.install()
+
+    def setUp(self):
+        self.cluster.reset()
+        self.mark = self.cluster.mark()
+
+    def plane(self, *arguments, **options):
+        plane = ControlPlane(self.cluster, *arguments, **options)
+        self.addCleanup(plane.stop)
+        return plane
+
+    def declare(self, nodes=NODES):
+        self.cluster.add_nodes(nodes)
+        self.cluster.add_samples("profile-nvl72", "inventory-54")
+
+    def converge(self, plane, nodes=NODES):
+        try:
+            wait_for("convergence", 60, lambda: self.cluster.converged()
+                     and len(self.cluster.projected()) == nodes)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{plane.tail()}") from error
 
 
 def written_objects(events):

@@ -10,36 +10,10 @@ import unittest
 import harness
 from harness import GROUP, ControlPlane, wait_for
 
-NODES = 54
+NODES = harness.Estate.NODES
 
 
-class FirstLight(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = harness.Cluster()
-        cls.addClassCleanup(cls.cluster.down)
-        cls.cluster.install()
-
-    def setUp(self):
-        self.cluster.reset()
-        self.mark = self.cluster.mark()
-
-    def plane(self, *arguments, **options):
-        plane = ControlPlane(self.cluster, *arguments, **options)
-        self.addCleanup(plane.stop)
-        return plane
-
-    def declare(self, nodes=NODES):
-        self.cluster.add_nodes(nodes)
-        self.cluster.add_samples("profile-nvl72", "inventory-54")
-
-    def converge(self, plane, nodes=NODES):
-        try:
-            wait_for("convergence", 60, lambda: self.cluster.converged()
-                     and len(self.cluster.projected()) == nodes)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{plane.tail()}") from error
-
+class FirstLight(harness.Estate):
     def test_M01_racks_bindings_and_projection(self):
         self.declare()
         plane = self.plane()

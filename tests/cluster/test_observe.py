@@ -14,9 +14,9 @@ import unittest
 import urllib.parse
 
 import harness
-from harness import WORKERS, ControlPlane, wait_for
+from harness import WORKERS, wait_for
 
-NODES = 54
+NODES = harness.Estate.NODES
 BURST = 25
 POD = "control-plane-0"
 POD_PATH = f"/api/v1/namespaces/{harness.NAMESPACE}/pods"
@@ -30,34 +30,12 @@ def wakes(pid):
                          re.MULTILINE).group(1))
 
 
-class Observe(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = harness.Cluster()
-        cls.addClassCleanup(cls.cluster.down)
-        cls.cluster.install()
-
+class Observe(harness.Estate):
     def setUp(self):
-        self.cluster.reset()
+        super().setUp()
         for namespace in ("default", harness.NAMESPACE):
             self.cluster.api.delete(f"/api/v1/namespaces/{namespace}/events")
         self.mark = self.cluster.mark()
-
-    def plane(self, *arguments, **options):
-        plane = ControlPlane(self.cluster, *arguments, **options)
-        self.addCleanup(plane.stop)
-        return plane
-
-    def declare(self, nodes=NODES):
-        self.cluster.add_nodes(nodes)
-        self.cluster.add_samples("profile-nvl72", "inventory-54")
-
-    def converge(self, plane, nodes=NODES):
-        try:
-            wait_for("convergence", 60, lambda: self.cluster.converged()
-                     and len(self.cluster.projected()) == nodes)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{plane.tail()}") from error
 
 
 class Events(Observe):

@@ -136,6 +136,23 @@ sim_last(const struct sim *s, uint16_t type, const char *name)
     return NULL;
 }
 
+/* The spec that was last wanted of a rack, to be freed. */
+static UNUSED char *
+sim_spec(const struct sim *s, const char *rack)
+{
+    const struct sim_said *w = sim_last(s, MSG_RACK_WRITE, rack);
+    struct unpacked *u = unpack_body(buf_str(&w->body), NULL);
+    struct arena arena = {0};
+    struct intent_rack i;
+    char *spec;
+
+    assert_int_equal(intent_rack_unpack(&i, unpacked_root(u), &arena, NULL), 0);
+    spec = mem_strdup(i.spec.s);
+    unpacked_free(u);
+    arena_fini(&arena);
+    return spec;
+}
+
 static UNUSED struct str
 sim_version(struct sim *s)
 {

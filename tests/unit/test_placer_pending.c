@@ -380,22 +380,6 @@ test_7_6_a_rack_that_was_moved(void **state)
     sim_fini(&s);
 }
 
-static char *
-spec_said(const struct sim *s, const char *rack)
-{
-    const struct sim_said *w = sim_last(s, MSG_RACK_WRITE, rack);
-    struct unpacked *u = unpack_body(buf_str(&w->body), NULL);
-    struct arena arena = {0};
-    struct intent_rack i;
-    char *spec;
-
-    assert_int_equal(intent_rack_unpack(&i, unpacked_root(u), &arena, NULL), 0);
-    spec = mem_strdup(i.spec.s);
-    unpacked_free(u);
-    arena_fini(&arena);
-    return spec;
-}
-
 /* 7.5, 9.7: the profile shrinks; the slot that is not clean stays as it is, the
  * rest of the rack is written at once, and once only. */
 static void
@@ -415,7 +399,7 @@ test_7_5_a_slot_outlives_its_rendering(void **state)
                                            .nodes = {"n0", "n1", "n2"}});
     sim_synced(&s);
     assert_int_equal(sim_said(&s, MSG_NODE_APPLY, NULL), 3);
-    spec = spec_said(&s, rack);
+    spec = sim_spec(&s, rack);
     assert_non_null(strstr(spec, ",{\"index\":1},{\"index\":2}]}"));
     free(spec);
     /* None of them is taken for given up by that write. */
