@@ -24,28 +24,52 @@ add_ref(struct buf *out, const char *before, struct object_ref ref)
 }
 
 int
-assignment_encode(struct buf *out, const struct assignment *a, struct err *err)
+assignment_begin(struct buf *out, const struct assignment *a, struct err *err)
 {
     if (a->rack.name.n == 0 || a->rack.uid.n == 0)
         return err_set(err, "an assignment needs its rack's name and uid");
-    if (a->node_uid.n == 0)
-        return err_set(err, "an assignment needs its Node's uid");
-    if (a->rack_index < 0 || a->node_index < 0)
-        return err_set(err,
-                       "an assignment needs a slot, not rack %" PRId64
-                       ", node %" PRId64,
-                       a->rack_index, a->node_index);
-    buf_printf(out, "{\"v\":%d", VERSION);
+    if (a->rack_index < 0)
+        return err_set(err, "an assignment needs a slot, not rack %" PRId64,
+                       a->rack_index);
+    buf_addz(out, "{\"v\":");
+    buf_addi(out, VERSION);
     add_ref(out, ",\"inventory\":", a->inventory);
     add_ref(out, "},\"rack\":", a->rack);
     add_ref(out, "},\"profile\":", a->profile);
     add_text(out, ",\"revision\":", a->revision);
     add_text(out, "},\"rackGroup\":", a->group);
-    buf_printf(out, ",\"rackIndex\":%" PRId64 ",\"nodeIndex\":%" PRId64,
-               a->rack_index, a->node_index);
-    add_text(out, ",\"nodeUID\":", a->node_uid);
+    buf_addz(out, ",\"rackIndex\":");
+    buf_addi(out, a->rack_index);
+    return 0;
+}
+
+int
+assignment_slot(struct buf *out, int64_t node_index, struct str node_uid,
+                struct err *err)
+{
+    if (node_uid.n == 0)
+        return err_set(err, "an assignment needs its Node's uid");
+    if (node_index < 0)
+        return err_set(err, "an assignment needs a slot, not node %" PRId64,
+                       node_index);
+    buf_addz(out, ",\"nodeIndex\":");
+    buf_addi(out, node_index);
+    add_text(out, ",\"nodeUID\":", node_uid);
     buf_addc(out, '}');
     return 0;
+}
+
+int
+assignment_encode(struct buf *out, const struct assignment *a, struct err *err)
+{
+    size_t before = out->len;
+
+    if (assignment_begin(out, a, err) != 0)
+        return -1;
+    if (assignment_slot(out, a->node_index, a->node_uid, err) == 0)
+        return 0;
+    out->len = before;
+    return -1;
 }
 
 struct reading {

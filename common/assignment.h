@@ -30,6 +30,16 @@ int assignment_encode(struct buf *out, const struct assignment *a,
                       struct err *err);
 
 /*
+ * The same in two parts, for the many slots of one rack: what they have in
+ * common (of the Node nothing is looked at), then what is one slot's.  -1, err
+ * and nothing appended as above.
+ */
+int assignment_begin(struct buf *out, const struct assignment *a,
+                     struct err *err);
+int assignment_slot(struct buf *out, int64_t node_index, struct str node_uid,
+                    struct err *err);
+
+/*
  * Reads a value, whoever wrote it.  Texts are copied to the arena.  Taken is
  * one JSON object (RFC 8259; at most 64 KiB, nested at most 16 deep) whose "v"
  * is 1; a member that is absent or null reads as empty or 0, the last of two

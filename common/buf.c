@@ -80,6 +80,22 @@ buf_addc(struct buf *buf, char c)
 }
 
 void
+buf_addi(struct buf *buf, int64_t number)
+{
+    char digits[24];
+    char *at = digits + sizeof(digits);
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0)
+        *--at = '-';
+    buf_add(buf, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void
 buf_printf(struct buf *buf, const char *fmt, ...)
 {
     va_list ap;

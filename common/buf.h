@@ -3,6 +3,7 @@
 #define COMMON_BUF_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/str.h"
 
@@ -35,6 +36,10 @@ void buf_add(struct buf *buf, const void *data, size_t n);
 void buf_addz(struct buf *buf, const char *text);
 void buf_adds(struct buf *buf, struct str text);
 void buf_addc(struct buf *buf, char c);
+
+/* In decimal digits, as printf would, but many times as fast. */
+void buf_addi(struct buf *buf, int64_t number);
+
 void buf_printf(struct buf *buf, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -319,30 +319,28 @@ decide_conflict(struct placer *p, const struct object_rack *rack,
 /* A durable binding that stays: its projection stands, or is applied. */
 static void
 decide_projection(struct placer *p, const struct object_rack *rack,
-                  const struct object_slot *slot)
+                  const struct object_slot *slot, struct projecting *x)
 {
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
-    struct arena arena = {0};
-    struct projection wanted;
+    const struct projection *wanted;
     int keys;
 
     if (n == NULL)
         return;
-    wanted = placer_projection(p, rack, slot, &arena);
-    switch (project_compare(&n->o, &wanted, &keys)) {
+    wanted = projecting_slot(x, slot);
+    switch (project_compare(&n->o, wanted, &keys)) {
     case PROJECT_STANDS:
         decide_forget(p, n->o.meta.name.s);
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
         break;
     case PROJECT_CONFLICT:
-        decide_conflict(p, rack, n, &wanted, keys);
+        decide_conflict(p, rack, n, wanted, keys);
         break;
     case PROJECT_MISSING:
         decide_forget(p, n->o.meta.name.s);
-        want_apply(p, n, &wanted);
+        want_apply(p, n, wanted);
         break;
     }
-    arena_fini(&arena);
 }
 
 /* A Node that the feed does not show is clean when the projector has said so.
@@ -537,11 +535,12 @@ struct slots {
     int64_t room;             /* for so many of them */
     int64_t *kept;            /* rising */
     size_t kept_count;
+    struct projecting projecting; /* of the rack that stands */
 };
 
 static void
-slots_init(struct slots *s, const struct plan_rack *rack,
-           const struct world_rack *have)
+slots_init(const struct placer *p, struct slots *s,
+           const struct plan_rack *rack, const struct world_rack *have)
 {
     size_t count = have == NULL ? 0 : have->o.slot_count;
 
@@ -551,6 +550,8 @@ slots_init(struct slots *s, const struct plan_rack *rack,
             have->o.slots[i].index < MAX_NODES_PER_RACK)
             s->room = have->o.slots[i].index + 1;
     s->nodes = mem_zalloc((size_t)s->room * sizeof(*s->nodes));
+    if (have != NULL)
+        placer_projecting(p, &s->projecting, &have->o);
 }
 
 static void
@@ -558,6 +559,7 @@ slots_fini(struct slots *s)
 {
     free(s->nodes);
     free(s->kept);
+    projecting_end(&s->projecting);
 }
 
 static void
@@ -729,7 +731,7 @@ keep_slot(struct placer *p, const struct plan_rack *rack,
 
     s->nodes[b->in.slot] = b->in.node;
     if (durable && once && !leaving && is_projectable(have, rack))
-        decide_projection(p, &have->o, slot);
+        decide_projection(p, &have->o, slot, &s->projecting);
     else if (durable && !have->o.meta.deleting)
         leave_slot(p, slot);
 }
@@ -1054,7 +1056,7 @@ decide_rack(struct placer *p, const struct plan_rack *rack,
     struct slots s;
 
     p->examined++;
-    slots_init(&s, rack, have);
+    slots_init(p, &s, rack, have);
     take_slots(p, rack, have, &s);
     if (assigning != NULL)
         assign_slots(rack, assigning, &s);

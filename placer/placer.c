@@ -65,11 +65,14 @@ struct projection
 placer_projection(const struct placer *p, const struct object_rack *rack,
                   const struct object_slot *slot, struct arena *arena)
 {
-    struct projection wanted = project_wanted(rack, slot, arena);
+    return project_wanted(rack, slot, !p->no_clique, arena);
+}
 
-    if (p->no_clique)
-        wanted.clique[0] = '\0';
-    return wanted;
+void
+placer_projecting(const struct placer *p, struct projecting *x,
+                  const struct object_rack *rack)
+{
+    projecting_begin(x, rack, !p->no_clique);
 }
 
 static void

@@ -97,6 +97,10 @@ struct projection placer_projection(const struct placer *p,
                                     const struct object_slot *slot,
                                     struct arena *arena);
 
+/* The same for one slot after the other, to be ended with projecting_end. */
+void placer_projecting(const struct placer *p, struct projecting *x,
+                       const struct object_rack *rack);
+
 /* No rack binds a Node of that name any more: it may carry what one put there,
  * and decide.c looks. */
 void placer_stray(struct placer *p, const char *node);

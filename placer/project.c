@@ -7,11 +7,11 @@
 #include "common/assignment.h"
 #include "common/mem.h"
 
-struct projection
-project_wanted(const struct object_rack *rack, const struct object_slot *slot,
-               struct arena *arena)
+void
+projecting_begin(struct projecting *x, const struct object_rack *rack,
+                 bool clique)
 {
-    struct assignment a = {
+    const struct assignment a = {
         .inventory = rack->inventory,
         .rack = {rack->meta.name, rack->meta.uid},
         .profile = rack->profile,
@@ -19,17 +19,49 @@ project_wanted(const struct object_rack *rack, const struct object_slot *slot,
         .group = rack->group,
         /* One out of place is never projected; it is cleaned all the same. */
         .rack_index = rack->index < 0 ? 0 : rack->index,
-        .node_index = slot->index < 0 ? 0 : slot->index,
-        .node_uid = slot->node.uid,
     };
-    struct projection wanted = {.annotation = STR("")};
-    struct buf text = {0};
 
-    snprintf(wanted.clique, sizeof(wanted.clique), "%s.%d", rack->fabric.s,
-             (int)rack->clique);
-    if (assignment_encode(&text, &a, NULL) == 0)
-        wanted.annotation = arena_str(arena, buf_str(&text));
-    buf_fini(&text);
+    *x = (struct projecting){.now.annotation = STR("")};
+    if (clique)
+        snprintf(x->now.clique, sizeof(x->now.clique), "%s.%d", rack->fabric.s,
+                 (int)rack->clique);
+    if (assignment_begin(&x->text, &a, NULL) == 0)
+        x->head = x->text.len;
+}
+
+const struct projection *
+projecting_slot(struct projecting *x, const struct object_slot *slot)
+{
+    int64_t index = slot->index < 0 ? 0 : slot->index;
+
+    x->text.len = x->head;
+    if (x->head > 0 &&
+        assignment_slot(&x->text, index, slot->node.uid, NULL) == 0) {
+        buf_addc(&x->text, '\0');
+        x->now.annotation = (struct str){buf_bytes(&x->text), x->text.len - 1};
+    } else {
+        x->now.annotation = STR("");
+    }
+    return &x->now;
+}
+
+void
+projecting_end(struct projecting *x)
+{
+    buf_fini(&x->text);
+}
+
+struct projection
+project_wanted(const struct object_rack *rack, const struct object_slot *slot,
+               bool clique, struct arena *arena)
+{
+    struct projecting x;
+    struct projection wanted;
+
+    projecting_begin(&x, rack, clique);
+    wanted = *projecting_slot(&x, slot);
+    wanted.annotation = arena_str(arena, wanted.annotation);
+    projecting_end(&x);
     return wanted;
 }
 

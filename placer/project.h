@@ -3,6 +3,7 @@
 #define PLACER_PROJECT_H
 
 #include "common/arena.h"
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "placer/identity.h"
 #include "placer/world.h"
@@ -17,10 +18,28 @@ struct projection {
     struct str annotation;        /* value of the assignment annotation */
 };
 
-/* The projection of a slot of this (standing) rack. node is whom it binds. */
+/* The projection of a slot of this (standing) rack; without the clique label
+ * if somebody else sees to that. */
 struct projection project_wanted(const struct object_rack *rack,
-                                 const struct object_slot *slot,
+                                 const struct object_slot *slot, bool clique,
                                  struct arena *arena);
+
+/*
+ * The same for one slot of a rack after the other: what they have in common is
+ * put in words once.  The rack's texts are borrowed until projecting_end; what
+ * projecting_slot returns stands until it is called again.
+ */
+struct projecting {
+    struct projection now;
+    struct buf text;
+    size_t head; /* bytes of it that all slots have in common; 0: no words */
+};
+
+void projecting_begin(struct projecting *x, const struct object_rack *rack,
+                      bool clique);
+const struct projection *projecting_slot(struct projecting *x,
+                                         const struct object_slot *slot);
+void projecting_end(struct projecting *x);
 
 enum project_state {
     PROJECT_STANDS,   /* exactly there, and ours alone */

@@ -360,7 +360,7 @@ say_projection(struct why *w, const struct object_rack *rack,
     static const char rule[] = "mokka-control 4.1: what a bound slot puts on "
                                "its Node";
     struct arena arena = {0};
-    struct projection wanted = project_wanted(rack, slot, &arena);
+    struct projection wanted = placer_projection(w->p, rack, slot, &arena);
     int keys = 0;
 
     switch (project_compare(&w->node->o, &wanted, &keys)) {

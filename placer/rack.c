@@ -119,22 +119,11 @@ add_binding(struct render *r, size_t slot)
     digest_none(r);
 }
 
-/* As printf would, but a rack has many of them. */
 static void
 add_number(struct buf *out, const char *before, int64_t number)
 {
-    char digits[24];
-    char *at = digits + sizeof(digits);
-    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-
-    do {
-        *--at = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
-    if (number < 0)
-        *--at = '-';
     buf_addz(out, before);
-    buf_add(out, at, (size_t)(digits + sizeof(digits) - at));
+    buf_addi(out, number);
 }
 
 static void

@@ -22,15 +22,10 @@ static const struct {
 /* How the projection of a slot stands; keys (unless NULL) as project_compare.
  */
 static enum project_state
-projection_of(const struct object_rack *rack, const struct object_slot *slot,
+projection_of(struct projecting *x, const struct object_slot *slot,
               const struct world_node *n, int *conflicting)
 {
-    struct arena arena = {0};
-    struct projection wanted = project_wanted(rack, slot, &arena);
-    enum project_state state = project_compare(&n->o, &wanted, conflicting);
-
-    arena_fini(&arena);
-    return state;
+    return project_compare(&n->o, projecting_slot(x, slot), conflicting);
 }
 
 static bool
@@ -43,7 +38,8 @@ is_doubled(const struct placer *p, const struct object_slot *slot)
 
 static bool
 has_fault(const struct placer *p, const struct object_rack *rack,
-          const struct object_slot *slot, enum status_slot_fault fault)
+          struct projecting *x, const struct object_slot *slot,
+          enum status_slot_fault fault)
 {
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
 
@@ -59,11 +55,9 @@ has_fault(const struct placer *p, const struct object_rack *rack,
     case STATUS_GONE:
         return n == NULL;
     case STATUS_BLOCKED:
-        return n != NULL &&
-               projection_of(rack, slot, n, NULL) == PROJECT_CONFLICT;
+        return n != NULL && projection_of(x, slot, n, NULL) == PROJECT_CONFLICT;
     case STATUS_WAITING:
-        return n != NULL &&
-               projection_of(rack, slot, n, NULL) != PROJECT_STANDS;
+        return n != NULL && projection_of(x, slot, n, NULL) != PROJECT_STANDS;
     }
     return false;
 }
@@ -107,14 +101,14 @@ add_other(struct buf *out, const struct placer *p,
 }
 
 static void
-add_conflict(struct buf *out, const struct object_rack *rack,
+add_conflict(struct buf *out, struct projecting *x,
              const struct object_slot *slot, const struct world_node *n)
 {
     struct str who = n->o.rivals;
     int conflicting = 0;
     size_t told = 0;
 
-    projection_of(rack, slot, n, &conflicting);
+    projection_of(x, slot, n, &conflicting);
     buf_addz(out, " (");
     for (size_t i = 0; i < nitems(keys); i++)
         if (conflicting & keys[i].key) {
@@ -130,8 +124,8 @@ add_conflict(struct buf *out, const struct object_rack *rack,
 
 static void
 add_slot(struct buf *out, const struct placer *p,
-         const struct object_rack *rack, const struct object_slot *slot,
-         enum status_slot_fault fault)
+         const struct object_rack *rack, struct projecting *x,
+         const struct object_slot *slot, enum status_slot_fault fault)
 {
     const struct object_ref *node = &slot->node;
 
@@ -149,7 +143,7 @@ add_slot(struct buf *out, const struct placer *p,
                           ? ""
                           : " (another one has the name)");
     else if (fault == STATUS_BLOCKED)
-        add_conflict(out, rack, slot, world_node_exact(&p->world, &slot->node));
+        add_conflict(out, x, slot, world_node_exact(&p->world, &slot->node));
 }
 
 int64_t
@@ -157,19 +151,22 @@ status_add_slots(struct buf *out, const struct placer *p,
                  const struct world_rack *r, enum status_slot_fault fault,
                  size_t *told)
 {
+    struct projecting x;
     int64_t count = 0;
 
+    placer_projecting(p, &x, &r->o);
     for (size_t i = 0; i < r->o.slot_count; i++) {
         const struct object_slot *slot = &r->o.slots[i];
 
-        if (!has_fault(p, &r->o, slot, fault))
+        if (!has_fault(p, &r->o, &x, slot, fault))
             continue;
         count++;
         if (*told == FEW_TOLD)
             continue;
         buf_addz(out, (*told)++ == 0 ? "" : ", ");
-        add_slot(out, p, &r->o, slot, fault);
+        add_slot(out, p, &r->o, &x, slot, fault);
     }
+    projecting_end(&x);
     return count;
 }
 

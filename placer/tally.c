@@ -93,13 +93,11 @@ are_rising(const struct object_rack *rack)
 }
 
 static void
-count_slot(const struct placer *p, struct tally_rack *n,
-           const struct object_rack *rack, const struct object_slot *slot)
+count_slot(const struct placer *p, struct tally_rack *n, struct projecting *x,
+           const struct object_slot *slot)
 {
     const struct world_node *node = world_node_exact(&p->world, &slot->node);
     const struct alloc_node *a = alloc_node(&p->alloc, slot->node.uid.s);
-    struct arena arena = {0};
-    struct projection wanted;
     enum project_state state;
 
     n->bound++;
@@ -109,11 +107,9 @@ count_slot(const struct placer *p, struct tally_rack *n,
         n->gone++;
         return;
     }
-    wanted = placer_projection(p, rack, slot, &arena);
-    state = project_compare(&node->o, &wanted, NULL);
+    state = project_compare(&node->o, projecting_slot(x, slot), NULL);
     n->projected += state == PROJECT_STANDS;
     n->blocked += state == PROJECT_CONFLICT;
-    arena_fini(&arena);
 }
 
 static size_t
@@ -146,9 +142,13 @@ static void
 count_slots(const struct placer *p, struct tally_rack *n,
             const struct object_rack *rack)
 {
+    struct projecting x;
+
+    placer_projecting(p, &x, rack);
     for (size_t i = 0; i < rack->slot_count; i++)
         if (rack->slots[i].node.name.n > 0)
-            count_slot(p, n, rack, &rack->slots[i]);
+            count_slot(p, n, &x, &rack->slots[i]);
+    projecting_end(&x);
     for (size_t i = 1; !are_rising(rack) && i < rack->slot_count; i++)
         n->broken += tally_repeated(rack, &rack->slots[i]);
     n->causes[TALLY_BLOCKED] = n->blocked > 0;

@@ -5,10 +5,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/mem.h"
 
 static void
 assert_buf(const struct buf *buf, const char *wanted)
@@ -51,6 +54,23 @@ test_all_ways_to_add(void **state)
     assert_buf(&buf, "abcdefg7-xyz");
     buf_fini(&buf);
     assert_buf(&buf, "");
+}
+
+static void
+test_numbers(void **state)
+{
+    static const int64_t numbers[] = {0, 7, -1, 10, 99, INT64_MAX, INT64_MIN};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(numbers); i++) {
+        struct buf buf = {0};
+        char wanted[32];
+
+        buf_addi(&buf, numbers[i]);
+        snprintf(wanted, sizeof(wanted), "%" PRId64, numbers[i]);
+        assert_buf(&buf, wanted);
+        buf_fini(&buf);
+    }
 }
 
 static void
@@ -131,6 +151,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_all_ways_to_add),
+        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_take_gives_the_rest_and_empties),
         cmocka_unit_test(test_a_printed_text_may_be_long),
         cmocka_unit_test(test_a_stream_passes_through_whole),

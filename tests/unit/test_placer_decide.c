@@ -70,7 +70,8 @@ project(struct sim *s, const char *node, const char *rack, int slot)
 {
     const struct world_rack *r = world_rack(&s->p.world, rack);
     struct arena arena = {0};
-    struct projection wanted = project_wanted(&r->o, &r->o.slots[slot], &arena);
+    struct projection wanted =
+        project_wanted(&r->o, &r->o.slots[slot], true, &arena);
 
     sim_node(s, &(struct sim_node){.name = node,
                                    .created = 1,

@@ -104,7 +104,7 @@ stand(struct sim *s, const char *node)
         const struct world_rack *r = world_rack(&s->p.world, name);
         struct arena arena = {0};
         struct projection wanted =
-            project_wanted(&r->o, &r->o.slots[0], &arena);
+            project_wanted(&r->o, &r->o.slots[0], true, &arena);
 
         sim_node(s, &(struct sim_node){.name = node,
                                        .created = 1,

@@ -45,7 +45,7 @@ test_4_2_wanted(void **state)
 {
     struct object_rack rack = make_rack();
     struct arena arena = {0};
-    struct projection p = project_wanted(&rack, &slot, &arena);
+    struct projection p = project_wanted(&rack, &slot, true, &arena);
 
     (void)state;
     assert_string_equal(p.clique, CLIQUE);
@@ -84,7 +84,7 @@ assert_compared(const struct object_node *o, enum project_state wanted,
 {
     struct object_rack rack = make_rack();
     struct arena arena = {0};
-    struct projection p = project_wanted(&rack, &slot, &arena);
+    struct projection p = project_wanted(&rack, &slot, true, &arena);
     int keys = -1;
 
     assert_int_equal(project_compare(o, &p, &keys), wanted);
@@ -251,7 +251,7 @@ test_rack_without_uid(void **state)
 
     (void)state;
     rack.meta.uid = STR("");
-    p = project_wanted(&rack, &slot, &arena);
+    p = project_wanted(&rack, &slot, true, &arena);
     assert_int_equal(p.annotation.n, 0);
     set_node(&n, "true", CLIQUE, ANNOTATION("0123"));
     assert_false(project_carries(&n.o, &rack));

@@ -130,7 +130,7 @@ test_why_of_a_projection_that_stands(void **state)
         &s, &(struct sim_rack){
                 .inventory = "lab", .group = "g", .slots = 2, .nodes = {"n1"}});
     rack = &world_rack(&s.p.world, name)->o;
-    p = project_wanted(rack, &rack->slots[0], &arena);
+    p = project_wanted(rack, &rack->slots[0], true, &arena);
     sim_node(&s, &(struct sim_node){.name = "n1",
                                     .pool = "a",
                                     .created = 1,

@@ -459,7 +459,7 @@ put_large_node(struct sim *s, int i, const char *pool)
     identity_rack_name(STR("lab"), STR("lab-uid"), STR("a"), (uint32_t)i / 100,
                        rack);
     r = world_rack(&s->p.world, rack);
-    p = project_wanted(&r->o, &r->o.slots[i % 100], &arena);
+    p = project_wanted(&r->o, &r->o.slots[i % 100], true, &arena);
     sim_node(s, &(struct sim_node){.name = name,
                                    .pool = pool,
                                    .assignment = p.annotation.s,

@@ -135,7 +135,8 @@ project(struct sim *s, const char *name, const char *pool, const char *rack,
 {
     const struct world_rack *r = world_rack(&s->p.world, rack);
     struct arena arena = {0};
-    struct projection w = project_wanted(&r->o, &r->o.slots[slot], &arena);
+    struct projection w =
+        project_wanted(&r->o, &r->o.slots[slot], true, &arena);
     struct object_ref ref = sim_ref(s, name);
     struct pair labels[] = {{STR(LABEL_ELIGIBLE), STR(LABEL_TRUE)},
                             {STR(LABEL_ASSIGNED), STR(LABEL_TRUE)},
@@ -402,6 +403,30 @@ test_status_6_2_Nodes_that_wait_for_their_assignment(void **state)
                 "carries its assignment");
     assert_text(&s, rack, "Ready",
                 "True Ready: every bound Node carries its assignment");
+    sim_fini(&s);
+}
+
+/* The clique label is no part of what is waited for if it is left to others. */
+static void
+test_status_6_2_whose_the_clique_label_is_does_not_matter_without(void **state)
+{
+    const char *rack;
+    struct sim s;
+
+    (void)state;
+    start(&s, "[" GROUP("a", 1, "p", "a") "]");
+    s.p.no_clique = true;
+    node(&s, "n1", "a");
+    node(&s, "n2", "a");
+    rack = standing(&s, "a", 0, "n1", "n2");
+    project(&s, "n2", "a", rack, 1, KEY_CLIQUE, "gpu-feature-discovery");
+    sim_batch(&s);
+    assert_text(&s, rack, "Ready",
+                "False ProjectionIncomplete: Nodes that carry their "
+                "assignment: 1 of 2; not yet: Node n1");
+    assert_text(&s, "lab", "Programmed",
+                "False ProjectionIncomplete: Nodes that carry their "
+                "assignment: 1 of 2; not yet: Node n1");
     sim_fini(&s);
 }
 
@@ -849,6 +874,8 @@ main(void)
         cmocka_unit_test(test_status_6_2_racks_that_do_not_stand_and_why),
         cmocka_unit_test(test_status_6_2_racks_of_somebody_else_are_named),
         cmocka_unit_test(test_status_6_2_Nodes_that_wait_for_their_assignment),
+        cmocka_unit_test(
+            test_status_6_2_whose_the_clique_label_is_does_not_matter_without),
         cmocka_unit_test(
             test_status_6_2_free_slots_and_the_labels_they_wait_for),
         cmocka_unit_test(
