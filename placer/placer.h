@@ -86,7 +86,7 @@ void placer_touch(struct placer *p, const char *rack);
 /* It waits to grow: decide_held looks at it. */
 void placer_hold(struct placer *p, const char *rack);
 
-/* For decide.c: the next rack to look at, or NULL; it stays in the queue until
+/* For decide: the next rack to look at, or NULL; it stays in the queue until
  * placer_looked takes it out.  Racks that were touched meanwhile come last. */
 const char *placer_next(struct placer *p);
 void placer_looked(struct placer *p, const char *rack);
@@ -102,7 +102,7 @@ void placer_projecting(const struct placer *p, struct projecting *x,
                        const struct object_rack *rack);
 
 /* No rack binds a Node of that name any more: it may carry what one put there,
- * and decide.c looks. */
+ * and decide looks. */
 void placer_stray(struct placer *p, const char *node);
 
 /* What may be bound in that rack has changed. */
