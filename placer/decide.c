@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "placer/decide.h"
 
+#include <stdlib.h>
+
 #include "common/api.h"
 #include "placer/decide_work.h"
 #include "placer/pending.h"
@@ -16,7 +18,7 @@ decide_want(struct placer *p, enum action action, const struct target *target,
                           type, buf_str(body));
 
     if (!said)
-        p->starved = true;
+        placer_starve(p, action);
     buf_fini(body);
     return said;
 }
@@ -93,9 +95,15 @@ decide_inventory(struct placer *p, const struct plan_inventory *v)
 
 /* ---- one pass ---------------------------------------------------------- */
 
-/* Looks at one rack; false: wishes had to be held back, it stays dirty. */
+/* Has a rack's write been held back? */
 static bool
-decide_one(struct placer *p, const char *name, struct assigning *assigning)
+is_held_up(const struct placer *p)
+{
+    return (p->starved & 1u << ACTION_RACK) != 0;
+}
+
+static void
+look_at(struct placer *p, const char *name, struct assigning *assigning)
 {
     const struct plan_rack *rack = plan_rack(&p->plan, name);
     const struct world_rack *have = world_rack(&p->world, name);
@@ -108,7 +116,24 @@ decide_one(struct placer *p, const char *name, struct assigning *assigning)
     if (rack == NULL || misnamed || (have != NULL && have->o.meta.deleting))
         decide_other(p, name);
     status_rack(p, name);
-    return !p->starved;
+}
+
+/* Looks at one rack; false: its own write had to be held back, it stays dirty.
+ * Held back were only wishes for its Nodes or its status: it is parked, and
+ * others are looked at meanwhile. */
+static bool
+decide_one(struct placer *p, const char *name, struct assigning *assigning)
+{
+    unsigned before = p->starved;
+    bool done;
+
+    p->starved = 0;
+    look_at(p, name, assigning);
+    done = !is_held_up(p);
+    if (done && p->starved != 0)
+        placer_park(p, name);
+    p->starved |= before;
+    return done;
 }
 
 /* The object name of the rack that holds a coordinate. */
@@ -131,7 +156,7 @@ assign(struct placer *p, struct alloc_group *g)
 
     if (!world_has_finalizer(v->world))
         return;
-    while (!p->starved && g->waiting.count > skipped) {
+    while (!is_held_up(p) && g->waiting.count > skipped) {
         struct assigning a = {.group = g, .next = skipped};
         size_t before = g->waiting.count;
         char name[IDENTITY_NAME_MAX];
@@ -154,9 +179,35 @@ look_at_touched(struct placer *p)
 {
     const char *name;
 
-    while (!p->starved && (name = placer_next(p)) != NULL)
+    while (!is_held_up(p) && (name = placer_next(p)) != NULL)
         if (decide_one(p, name, NULL))
             placer_looked(p, name);
+}
+
+bool
+decide_may_unpark(const struct placer *p)
+{
+    return p->parked.count > 0 && wish_has_room(&p->wishes, ACTION_NODE) &&
+           wish_has_room(&p->wishes, ACTION_RACK_STATUS);
+}
+
+/* One after the other, until there is no room again: that one is parked anew,
+ * and those behind it stay. */
+static void
+look_at_parked(struct placer *p)
+{
+    bool may = decide_may_unpark(p);
+    size_t pos = 0;
+    char *name;
+
+    while (may && (name = map_next(&p->parked, &pos)) != NULL) {
+        map_remove(&p->parked, name);
+        may = decide_one(p, name, NULL) && map_get(&p->parked, name) == NULL;
+        if (is_held_up(p))
+            placer_touch(p, name);
+        free(name);
+        pos = 0;
+    }
 }
 
 void
@@ -166,6 +217,7 @@ decide(struct placer *p)
         decide_inventory(p, &p->plan.inventories[i]);
     for (size_t i = 0; i < p->alloc.group_count; i++)
         assign(p, &p->alloc.groups[i]);
+    look_at_parked(p);
     look_at_touched(p);
     decide_strays(p);
 }

@@ -12,9 +12,13 @@
  * looking again without a change says nothing.
  *
  * Looks at every inventory (a few comparisons each) and at the racks noted as
- * dirty; racks that could not be said for want of room stay dirty.
+ * dirty; racks that could not be said for want of room stay dirty, and those of
+ * which only wishes for Nodes or a status could not are parked.
  */
 void decide(struct placer *p);
+
+/* Whether there are parked racks and room for what they need. */
+bool decide_may_unpark(const struct placer *p);
 
 /* Before it: racks that wait to grow are looked at again if nothing that frees
  * capacity of their inventory is awaited any more (mokka-api 8.4). */

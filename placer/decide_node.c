@@ -122,7 +122,7 @@ want_node(struct placer *p, const struct intent_node *i)
     if (!wish_want_essence(&p->wishes, ACTION_NODE, i->target.name,
                            i->target.version, MSG_NODE_APPLY, buf_str(&body),
                            buf_str(&essence)))
-        p->starved = true;
+        placer_starve(p, ACTION_NODE);
     buf_fini(&body);
     buf_fini(&essence);
 }

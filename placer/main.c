@@ -206,7 +206,8 @@ static const struct worker_handler handlers[] = {
     {MSG_INVENTORY, on_frame},  {MSG_RACK, on_frame},
     {MSG_NODE, on_frame},       {MSG_GONE, on_frame},
     {MSG_WRITTEN, on_frame},    {MSG_WRITTEN_END, on_frame},
-    {MSG_RESULT, on_frame},     {MSG_AS_OF, on_frame},
+    {MSG_RESULT, on_frame},     {MSG_RESTING, on_frame},
+    {MSG_AS_OF, on_frame},
 };
 
 /* ---- questions --------------------------------------------------------- */

@@ -14,8 +14,8 @@ has_planned(const struct placer *p)
 bool
 placer_converged(const struct placer *p)
 {
-    return has_planned(p) && !p->rebuild && !p->feeding && !p->starved &&
-           p->wishes.open == 0;
+    return has_planned(p) && !p->rebuild && !p->feeding && p->starved == 0 &&
+           p->parked.count == 0 && p->wishes.open == 0;
 }
 
 static void

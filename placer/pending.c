@@ -162,7 +162,7 @@ want_look(struct placer *p, const char *rack)
     intent_delete_pack(&body, &target);
     if (!wish_want(&p->wishes, ACTION_RACK, target.name, target.version,
                    MSG_RACK_LOOK, buf_str(&body)))
-        p->starved = true;
+        placer_starve(p, ACTION_RACK);
     buf_fini(&body);
 }
 

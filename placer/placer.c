@@ -61,6 +61,18 @@ placer_hold(struct placer *p, const char *rack)
     add_name(&p->held, rack);
 }
 
+void
+placer_starve(struct placer *p, enum action action)
+{
+    p->starved |= 1u << action;
+}
+
+void
+placer_park(struct placer *p, const char *rack)
+{
+    add_name(&p->parked, rack);
+}
+
 struct projection
 placer_projection(const struct placer *p, const struct object_rack *rack,
                   const struct object_slot *slot, struct arena *arena)
@@ -164,6 +176,7 @@ drop_derived(struct placer *p)
     forget_names(&p->dirty);
     forget_names(&p->held);
     forget_names(&p->queue);
+    forget_names(&p->parked);
 }
 
 static struct place_node
@@ -451,7 +464,7 @@ work(struct placer *p)
         return;
     if (began)
         say_plan(p, p->term);
-    p->starved = false;
+    p->starved = 0;
     if (pending_ledger(p))
         plan(p);
     if (began)
@@ -857,6 +870,17 @@ on_written_end(struct placer *p, uint16_t type, uint32_t id,
     return 0;
 }
 
+/* Is it worth asking again for something that was held back? */
+static bool
+has_room(const struct placer *p)
+{
+    for (unsigned i = 0; i < ACTION_COUNT; i++)
+        if ((p->starved & 1u << i) != 0 &&
+            wish_has_room(&p->wishes, (enum action)i))
+            return true;
+    return decide_may_unpark(p);
+}
+
 /* Whether a result lets something go on that no later frame of the feed would:
  * the echo of a write brings its own. */
 static bool
@@ -866,7 +890,7 @@ matters(const struct placer *p, const struct result *r)
     const struct world_rack *rack = world_rack(&p->world, r->name.s);
     const struct world_inventory *v = world_inventory(&p->world, r->name.s);
 
-    if (r->outcome != OUTCOME_DONE || (p->starved && wish_has_room(&p->wishes)))
+    if (r->outcome != OUTCOME_DONE || has_room(p))
         return true;
     switch (r->action) {
     case ACTION_RACK:
@@ -953,6 +977,22 @@ on_result(struct placer *p, uint16_t type, uint32_t id,
     return rc;
 }
 
+static int
+on_resting(struct placer *p, uint16_t type, uint32_t id,
+           const struct value *body, struct err *err)
+{
+    struct arena arena = {0};
+    enum action action;
+    struct str name;
+    int rc = intent_withdraw_unpack(&action, &name, body, &arena, err);
+
+    (void)type;
+    if (rc == 0 && wish_rest(&p->wishes, id, action, name) && has_room(p))
+        work(p);
+    arena_fini(&arena);
+    return rc;
+}
+
 static const struct {
     uint16_t type;
     int (*handle)(struct placer *p, uint16_t type, uint32_t id,
@@ -970,6 +1010,7 @@ static const struct {
     {MSG_WRITTEN, on_written},
     {MSG_WRITTEN_END, on_written_end},
     {MSG_RESULT, on_result},
+    {MSG_RESTING, on_resting},
 };
 
 int

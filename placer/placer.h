@@ -32,6 +32,7 @@ struct placer {
     struct map dirty;   /* names of racks that something happened to */
     struct map held;    /* of racks that wait to grow */
     struct map queue;   /* of racks to look at, in order */
+    struct map parked;  /* of racks with wishes held back, see decide.c */
     struct map barred;  /* struct plan_bar by group (plan.h) */
     struct map told;    /* by Node: the conflict last warned of */
     struct map left;    /* names of Nodes that a rack binds no more */
@@ -46,7 +47,8 @@ struct placer {
     bool feeding;       /* in the middle of a sync or batch of the feed */
     bool rebuild;       /* everything derived is to be made anew */
     bool recharged;     /* capacity that stands has changed */
-    bool starved;       /* wishes were held back: too many were open */
+    unsigned starved;   /* a bit for each action of which wishes were held
+                         * back in this pass: too many were open */
     bool linked;        /* the projector is there and has said its ledger */
     bool no_clique;     /* label nvidia.com/gpu.clique is somebody else's */
     void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
@@ -90,6 +92,12 @@ void placer_hold(struct placer *p, const char *rack);
  * placer_looked takes it out.  Racks that were touched meanwhile come last. */
 const char *placer_next(struct placer *p);
 void placer_looked(struct placer *p, const char *rack);
+
+/* A wish of that action had to be held back. */
+void placer_starve(struct placer *p, enum action action);
+
+/* It is looked at again when there is room for what was held back of it. */
+void placer_park(struct placer *p, const char *rack);
 
 /* What a slot puts on its Node, as project_wanted, by the options. */
 struct projection placer_projection(const struct placer *p,

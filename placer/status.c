@@ -212,7 +212,7 @@ say(struct placer *p, enum action action, const struct object_meta *meta,
     intent_status_pack(&body, &i);
     if (!wish_want(&p->wishes, action, meta->name, meta->version,
                    MSG_STATUS_WRITE, buf_str(&body)))
-        p->starved = true;
+        placer_starve(p, action);
     buf_fini(&body);
 }
 

@@ -14,8 +14,10 @@ struct print {
 
 struct entry {
     char *key;
+    enum action action;
     uint32_t id;
     size_t bytes; /* of its body while it is open */
+    bool rests;   /* while it is open: it takes no room */
     enum wish_state state;
     enum outcome outcome;
     uint16_t type;
@@ -102,6 +104,7 @@ make(struct wishes *w, enum action action, struct str name)
     struct entry *e = mem_zalloc(sizeof(*e));
 
     e->key = key_of(action, name);
+    e->action = action;
     e->basis = mem_strdup("");
     e->version = mem_strdup("");
     e->reason = mem_strdup("");
@@ -110,10 +113,12 @@ make(struct wishes *w, enum action action, struct str name)
 }
 
 static bool
-is_full(const struct wishes *w, size_t more)
+is_full(const struct wishes *w, enum action action, size_t more)
 {
-    return w->open >= WISH_LIMIT ||
-           (w->open > 0 && w->bytes + more > WISH_BYTES);
+    const struct wish_load *load = &w->loads[action];
+
+    return load->count >= WISH_LIMIT ||
+           (load->count > 0 && load->bytes + more > WISH_BYTES);
 }
 
 static void
@@ -122,7 +127,19 @@ open_entry(struct wishes *w, struct entry *e, size_t bytes)
     e->state = WISH_OPEN;
     e->bytes = bytes;
     w->open++;
-    w->bytes += bytes;
+    w->loads[e->action].count++;
+    w->loads[e->action].bytes += bytes;
+}
+
+/* One that is open takes no room any more. */
+static void
+unload(struct wishes *w, struct entry *e)
+{
+    if (!e->rests) {
+        w->loads[e->action].count--;
+        w->loads[e->action].bytes -= e->bytes;
+    }
+    e->rests = true;
 }
 
 /* It is in that state from now on; if it was open, it takes no room any more.
@@ -131,16 +148,18 @@ static void
 close_entry(struct wishes *w, struct entry *e, enum wish_state state)
 {
     if (e->state == WISH_OPEN) {
+        unload(w, e);
         w->open--;
-        w->bytes -= e->bytes;
     }
+    e->rests = false;
     e->state = state;
 }
 
 bool
-wish_has_room(const struct wishes *w)
+wish_has_room(const struct wishes *w, enum action action)
 {
-    return w->open <= WISH_LIMIT / 2 && w->bytes <= WISH_BYTES / 2;
+    return w->loads[action].count <= WISH_LIMIT / 2 &&
+           w->loads[action].bytes <= WISH_BYTES / 2;
 }
 
 bool
@@ -163,7 +182,7 @@ wish_want_essence(struct wishes *w, enum action action, struct str name,
     essence = print_of(w, of);
     if (e != NULL && !is_news(e, basis, &print, &essence))
         return true;
-    if ((e == NULL || e->state != WISH_OPEN) && is_full(w, body.n))
+    if ((e == NULL || e->state != WISH_OPEN) && is_full(w, action, body.n))
         return false;
     if (e == NULL)
         e = make(w, action, name);
@@ -236,7 +255,7 @@ wish_each(const struct wishes *w,
     while ((e = map_next(&w->by_key, &pos)) != NULL) {
         struct wish wish = look(e);
 
-        visit(arg, (enum action)atoi(e->key), strchr(e->key, ' ') + 1, &wish);
+        visit(arg, e->action, strchr(e->key, ' ') + 1, &wish);
     }
 }
 
@@ -251,6 +270,17 @@ wish_result(struct wishes *w, uint32_t id, const struct result *r)
     e->outcome = r->outcome;
     replace(&e->version, r->version);
     replace(&e->reason, r->reason);
+    return true;
+}
+
+bool
+wish_rest(struct wishes *w, uint32_t id, enum action action, struct str name)
+{
+    struct entry *e = find(w, action, name);
+
+    if (e == NULL || e->id != id || e->state != WISH_OPEN)
+        return false;
+    unload(w, e);
     return true;
 }
 

@@ -11,23 +11,29 @@
 /*
  * What the placer has asked the projector for, one wish for each action and
  * object, from the moment it is sent until the feed shows it fulfilled.  It
- * keeps a wish from being said twice, and bounds how many are open and how
- * large they are together: whoever carries them out keeps them all.
+ * keeps a wish from being said twice, and bounds how many of each action are
+ * open and how large they are together: whoever carries them out keeps them
+ * all.  One that rests, since its object refuses it again and again, takes no
+ * room: it may stay so for ever, and others are not to wait for it.
  *
  * Only a fingerprint of a wish is kept: after the projector's death whoever
  * made it makes it again from the model.
  */
-#define WISH_LIMIT 2048 /* wishes without a result, at most */
-#define WISH_BYTES                                                             \
-    (8u << 20) /* of their bodies, at most; one may be larger                  \
-                */
+#define WISH_LIMIT 2048       /* of an action without a result, at most */
+#define WISH_BYTES (8u << 20) /* of their bodies; one may be larger */
+
+/* The open wishes of an action that do not rest. */
+struct wish_load {
+    unsigned count;
+    size_t bytes; /* of their bodies */
+};
 
 struct wishes {
     struct map by_key;
     uint32_t next_id;
     struct sip seeds[2]; /* of fingerprints; set with the first wish */
-    unsigned open;       /* without a result */
-    size_t bytes;        /* of their bodies */
+    unsigned open;       /* without a result, of all actions */
+    struct wish_load loads[ACTION_COUNT];
     /* Where frames go. */
     void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
     void *arg;
@@ -56,7 +62,7 @@ struct wish {
  * Wants this: body (of a message of that type) is sent unless it was said
  * already and nothing has changed since.  basis is the object's version that
  * the body was made from, "" for an object that is to be created.
- * false: too many are open, ask again after a result.
+ * false: too many of the action are open, ask again after a result.
  */
 bool wish_want(struct wishes *w, enum action action, struct str name,
                struct str basis, uint16_t type, struct str body);
@@ -73,8 +79,9 @@ bool wish_want_essence(struct wishes *w, enum action action, struct str name,
 /* Wants nothing (any more); a standing wish is withdrawn. */
 void wish_drop(struct wishes *w, enum action action, struct str name);
 
-/* Whether so much room has come free that it is worth asking again. */
-bool wish_has_room(const struct wishes *w);
+/* Whether so much room has come free for an action that it is worth asking
+ * again. */
+bool wish_has_room(const struct wishes *w, enum action action);
 
 /* How the wish stands. */
 struct wish wish_look(const struct wishes *w, enum action action,
@@ -88,6 +95,11 @@ void wish_each(const struct wishes *w,
 
 /* Takes a result; true if it answers the wish that stands. */
 bool wish_result(struct wishes *w, uint32_t id, const struct result *r);
+
+/* It is tried again, but seldom, for its object's sake; true if that is the
+ * wish that stands. */
+bool wish_rest(struct wishes *w, uint32_t id, enum action action,
+               struct str name);
 
 /* What a predecessor asked for, whatever it was: carried out, or lost if there
  * is no version. Its type is 0. */

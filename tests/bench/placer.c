@@ -251,7 +251,8 @@ run(int nodes)
     do {
         give(&b, MSG_BATCH_END, 0, NULL);
         carry_out(&b);
-    } while (b.sim.p.queue.count > 0 || b.sim.p.starved);
+    } while (b.sim.p.queue.count > 0 || b.sim.p.parked.count > 0 ||
+             b.sim.p.starved);
     part(&b, "project, count: all converged", before);
     give(&b, MSG_BATCH_END, 0, NULL);
     part(&b, "nothing changes", before);

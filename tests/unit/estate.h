@@ -169,7 +169,7 @@ struct estate {
     struct informer informer;
     struct projector projector;
     struct placer placer;
-    unsigned most_open;   /* wishes without a result, at most so far */
+    unsigned most_open;   /* wishes of an action, at most so far */
     uint64_t term, terms; /* 0: does not lead */
     struct wire feed, results, intents;
     struct buf log;
@@ -1528,6 +1528,17 @@ send_result(struct estate *e, const struct slot *s, uint32_t id,
     buf_fini(&body);
 }
 
+/* Some objects refuse for long. */
+static UNUSED void
+send_resting(struct estate *e, const struct slot *s, uint32_t id)
+{
+    struct buf body = {0};
+
+    intent_withdraw_pack(&body, s->action, str_of(s->key + 1));
+    wire_put(&e->results, MSG_RESTING, id, buf_str(&body));
+    buf_fini(&body);
+}
+
 /* Whether it was carried out already, later than its author saw. */
 static UNUSED bool
 stands_already(const struct slot *s, const struct order *o)
@@ -1549,8 +1560,11 @@ queue_order(struct estate *e, struct slot *s, struct order *o)
 
     order_free(s->order);
     s->order = o;
-    if (!stands_already(s, o))
+    if (!stands_already(s, o)) {
+        if (o->id % 7 == 0)
+            send_resting(e, s, o->id);
         return;
+    }
     snprintf(a.uid, sizeof(a.uid), "%s", s->uid);
     snprintf(a.version, sizeof(a.version), "%s", s->version);
     send_result(e, s, o->id, &a);
@@ -1841,10 +1855,14 @@ hear_intent(void *arg, uint16_t type, uint32_t id, struct str body)
     /* News for people is nothing to this projector. */
     if (e->projector.linked && type != MSG_EVENT)
         wire_put(&e->intents, type, id, body);
-    if (e->placer.wishes.open > e->most_open)
-        e->most_open = e->placer.wishes.open;
-    if (e->placer.wishes.open > WISH_LIMIT)
-        estate_fail(e, "%u wishes are open", e->placer.wishes.open);
+    for (int i = 0; i < ACTION_COUNT; i++) {
+        unsigned open = e->placer.wishes.loads[i].count;
+
+        if (open > e->most_open)
+            e->most_open = open;
+        if (open > WISH_LIMIT)
+            estate_fail(e, "%u wishes of an action are open", open);
+    }
 }
 
 static UNUSED void

@@ -868,13 +868,13 @@ check_placer(struct estate *e)
 {
     const struct placer *p = &e->placer;
 
-    if (p->dirty.count + p->queue.count > 0 || p->starved ||
+    if (p->dirty.count + p->queue.count + p->parked.count > 0 || p->starved ||
         p->wishes.open > 0 || p->pending.count > 0 || p->noted.count > 0)
         estate_fail(e,
                     "left in the placer: %zu dirty, %u wishes, %zu pending, "
                     "%zu noted",
-                    p->dirty.count + p->queue.count, p->wishes.open,
-                    p->pending.count, p->noted.count);
+                    p->dirty.count + p->queue.count + p->parked.count,
+                    p->wishes.open, p->pending.count, p->noted.count);
 }
 
 /* What was asked and is fulfilled is forgotten, on both sides: what is left was

@@ -316,7 +316,15 @@ test_written(void **state)
     end(&f);
 }
 
-/* At most so many are open; what replaces an open one is not one more. */
+static bool
+want_node(struct fixture *f, const char *name)
+{
+    return wish_want(&f->w, ACTION_NODE, str_of(name), STR("1"), MSG_NODE_APPLY,
+                     STR("a"));
+}
+
+/* At most so many of an action are open; what replaces an open one is not one
+ * more. */
 static void
 test_limit(void **state)
 {
@@ -332,18 +340,59 @@ test_limit(void **state)
     }
     assert_int_equal(f.w.open, WISH_LIMIT);
     buf_clear(&f.sent.text);
-    assert_false(want(&f, "1", "a"));
-    assert_int_equal(look(&f).state, WISH_NONE);
+    assert_false(want_node(&f, "m"));
+    assert_int_equal(wish_look(&f.w, ACTION_NODE, STR("m")).state, WISH_NONE);
     assert_sent(&f, "");
+    /* Others do not wait for that. */
+    assert_true(want(&f, "1", "a"));
+    wish_drop(&f.w, ACTION_RACK, STR("r"));
     assert_true(wish_want(&f.w, ACTION_NODE, STR("n0"), STR("2"),
                           MSG_NODE_APPLY, STR("b")));
     assert_true(wish_want(&f.w, ACTION_NODE, STR("n1"), STR("1"),
                           MSG_NODE_APPLY, STR("a")));
     assert_int_equal(f.w.open, WISH_LIMIT);
     wish_drop(&f.w, ACTION_NODE, STR("n1"));
-    assert_true(want(&f, "1", "a"));
-    assert_false(wish_want(&f.w, ACTION_NODE, STR("n1"), STR("1"),
-                           MSG_NODE_APPLY, STR("a")));
+    assert_true(want_node(&f, "m"));
+    assert_false(want_node(&f, "n1"));
+    end(&f);
+}
+
+/* B05: Nodes that refuse for good hold up no other Node. */
+static void
+test_B05_what_rests_takes_no_room(void **state)
+{
+    struct fixture f;
+    char name[16];
+
+    (void)state;
+    begin(&f);
+    for (int i = 0; i < WISH_LIMIT; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        assert_true(want_node(&f, name));
+        assert_int_equal(wish_has_room(&f.w, ACTION_NODE),
+                         i + 1 <= WISH_LIMIT / 2);
+    }
+    assert_false(want_node(&f, "m"));
+    assert_false(wish_rest(&f.w, 2, ACTION_NODE, STR("n0")));
+    assert_false(wish_rest(&f.w, 1, ACTION_RACK, STR("n0")));
+    for (uint32_t i = 0; i < WISH_LIMIT / 2; i++) {
+        snprintf(name, sizeof(name), "n%u", i);
+        assert_true(wish_rest(&f.w, i + 1, ACTION_NODE, str_of(name)));
+        assert_true(wish_rest(&f.w, i + 1, ACTION_NODE, str_of(name)));
+    }
+    assert_true(wish_has_room(&f.w, ACTION_NODE));
+    assert_true(want_node(&f, "m"));
+    assert_int_equal(f.w.open, WISH_LIMIT + 1);
+    assert_int_equal(f.w.loads[ACTION_NODE].count, WISH_LIMIT / 2 + 1);
+    /* Said anew it counts again. */
+    assert_true(wish_want(&f.w, ACTION_NODE, STR("n0"), STR("2"),
+                          MSG_NODE_APPLY, STR("b")));
+    assert_int_equal(f.w.loads[ACTION_NODE].count, WISH_LIMIT / 2 + 2);
+    wish_drop(&f.w, ACTION_NODE, STR("n1"));
+    assert_int_equal(f.w.loads[ACTION_NODE].count, WISH_LIMIT / 2 + 2);
+    wish_lose(&f.w, false);
+    assert_int_equal(f.w.loads[ACTION_NODE].count, 0);
+    assert_int_equal(f.w.loads[ACTION_NODE].bytes, 0);
     end(&f);
 }
 
@@ -365,7 +414,7 @@ test_random(void **state)
         snprintf(name, sizeof(name), "n%d", seeded_below(&s, 4));
         snprintf(body, sizeof(body), "%d", seeded_below(&s, 3));
         snprintf(basis, sizeof(basis), "%d", seeded_below(&s, 5));
-        switch (seeded_below(&s, 6)) {
+        switch (seeded_below(&s, 7)) {
         case 0:
             wish_drop(&f.w, ACTION_NODE, str_of(name));
             break;
@@ -382,6 +431,9 @@ test_random(void **state)
             if (seeded_below(&s, 10) == 0)
                 wish_lose(&f.w, seeded_below(&s, 2) == 0);
             break;
+        case 4:
+            wish_rest(&f.w, id, ACTION_NODE, str_of(name));
+            break;
         default:
             wish_want(&f.w, ACTION_NODE, str_of(name), str_of(basis),
                       MSG_NODE_APPLY, str_of(body));
@@ -397,6 +449,7 @@ test_random(void **state)
                 wish_look(&f.w, ACTION_NODE, str_of(name)).state == WISH_OPEN;
         }
         assert_int_equal(f.w.open, open);
+        assert_true(f.w.loads[ACTION_NODE].count <= open);
         buf_clear(&f.sent.text);
     }
     end(&f);
@@ -415,6 +468,7 @@ main(void)
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_written),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_B05_what_rests_takes_no_room),
         cmocka_unit_test(test_random),
     };
 
