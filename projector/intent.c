@@ -3,14 +3,21 @@
 
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
+#include "common/sip.h"
+#include "projector/again.h"
 #include "projector/lane.h"
 
 #define NEVER INT64_MAX
+/* So long a rest is told. */
+#define RESTING CLOCK_SECOND
 
 struct intents {
     struct intents_pace pace;
     struct lanes lanes;
+    struct again again;
+    struct sip seed; /* of the objects in it */
     bool planning;
     struct arena told; /* texts of the last reply */
 };
@@ -21,6 +28,7 @@ intents_new(const struct intents_pace *pace)
     struct intents *t = mem_zalloc(sizeof(*t));
 
     t->pace = *pace;
+    t->seed = sip_seed();
     return t;
 }
 
@@ -30,8 +38,17 @@ intents_free(struct intents *t)
     if (t == NULL)
         return;
     lanes_fini(&t->lanes);
+    again_fini(&t->again);
     arena_fini(&t->told);
     free(t);
+}
+
+static uint64_t
+object_of(const struct intents *t, const struct intent_slot *s)
+{
+    struct str name = lane_name(s->lane);
+
+    return sip_hash(&t->seed, name.s, name.n) ^ (uint64_t)s->action;
 }
 
 static void
@@ -66,6 +83,7 @@ tell(struct intents *t, struct reply *reply, uint32_t id,
 {
     arena_fini(&t->told);
     reply->id = id;
+    reply->resting = false;
     reply->result = (struct result){
         .action = s->action,
         .outcome = a->outcome,
@@ -112,26 +130,57 @@ set_due(const struct intents *t, struct intent_slot *s, bool first, int64_t now)
         s->due = s->latest;
 }
 
-/* Gives the order to a slot with nothing in flight. True: reply it is. */
+/* The author is to hear, once, that what is wanted rests for its object's sake
+ * and not the server's. */
 static bool
-want(struct intents *t, struct intent_slot *s, struct order *order,
+tell_resting(struct intents *t, struct reply *reply, struct intent_slot *s,
+             struct order *order, int64_t rest)
+{
+    if (order->rests || rest < RESTING)
+        return false;
+    order->rests = true;
+    tell(t, reply, order->id, s, &(struct answer){0});
+    return reply->resting = true;
+}
+
+/* What was carried out already, and does not stand for others' sake, waits. */
+static bool
+rest(struct intents *t, struct intent_slot *s, struct order *order, int64_t now,
      struct reply *reply)
 {
-    bool done = stands_already(s, order);
+    struct again_look look =
+        order->essence == 0
+            ? (struct again_look){0}
+            : again_look(&t->again, object_of(t, s), order->essence, now);
 
-    if (done) {
+    order->repeats = look.times;
+    if (look.due > s->due)
+        s->due = look.due;
+    return tell_resting(t, reply, s, order, look.due - now);
+}
+
+/* Gives the order to a slot with nothing in flight. True: reply it is. */
+static bool
+want(struct intents *t, struct intent_slot *s, struct order *order, int64_t now,
+     struct reply *reply)
+{
+    bool told;
+
+    if (stands_already(s, order)) {
         struct answer a = {.outcome = OUTCOME_DONE,
                            .uid = str_of(s->uid),
                            .version = str_of(s->version)};
 
-        tell(t, reply, order->id, s, &a);
+        told = tell(t, reply, order->id, s, &a);
         free(order);
         order = NULL;
-    } else if (s->order == NULL) {
-        s->turn = t->lanes.turns++;
+    } else {
+        told = rest(t, s, order, now, reply);
+        if (s->order == NULL)
+            s->turn = t->lanes.turns++;
     }
     free(lanes_set(&t->lanes, s, order, false));
-    return done;
+    return told;
 }
 
 bool
@@ -141,7 +190,7 @@ intents_accept(struct intents *t, struct order *order, int64_t now,
     struct intent_slot *s =
         lanes_slot(&t->lanes, order->action, order->target.name, true);
     bool first = s->in_flight ? s->next == NULL : s->order == NULL;
-    bool done = false;
+    bool told = false;
 
     s->named = true;
     s->emptied = false;
@@ -150,10 +199,10 @@ intents_accept(struct intents *t, struct order *order, int64_t now,
         free(s->next);
         s->next = order;
     } else {
-        done = want(t, s, order, reply);
+        told = want(t, s, order, now, reply);
     }
     lanes_settle(&t->lanes, s->lane, now);
-    return done;
+    return told;
 }
 
 /* Empties a slot, or has it emptied once answered. */
@@ -329,6 +378,12 @@ intent_slot_failures(const struct intent_slot *slot)
     return slot->lane->failures;
 }
 
+unsigned
+intent_slot_repeats(const struct intent_slot *slot)
+{
+    return slot->order->repeats;
+}
+
 bool
 intent_slot_kept(const struct intent_slot *slot)
 {
@@ -350,6 +405,8 @@ land(struct intents *t, struct intent_slot *s, const struct answer *a,
         order->kept |= a->kept;
         lanes_set(&t->lanes, s, order, false);
     } else if (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_DONE) {
+        if (order->essence != 0)
+            again_done(&t->again, object_of(t, s), order->essence, now);
         remember_written(t, s, a, order);
     } else {
         free(order);
@@ -357,6 +414,12 @@ land(struct intents *t, struct intent_slot *s, const struct answer *a,
     if (s->emptied)
         forget_written(t, s);
     s->orphan = s->emptied = false;
+}
+
+static bool
+is_objects_fault(const struct answer *a)
+{
+    return a->verdict == VERDICT_FAILED && !a->server && !a->denied;
 }
 
 bool
@@ -368,17 +431,21 @@ intents_finish(struct intents *t, struct intent_slot *s, const struct answer *a,
     bool current = next == NULL && !s->orphan && !s->emptied;
     bool replied = current && a->verdict == VERDICT_ENDED;
 
+    bool told;
+
     if (replied)
         tell(t, reply, s->order->id, s, a);
     lane->busy = false;
     lane_count(lane, a, now);
+    told = replied || (current && is_objects_fault(a) &&
+                       tell_resting(t, reply, s, s->order, lane->rest - now));
     land(t, s, a, current && !replied, now);
     if (next != NULL) {
         s->next = NULL;
-        replied = want(t, s, next, reply);
+        told = want(t, s, next, now, reply);
     }
     lanes_settle(&t->lanes, lane, now);
-    return replied;
+    return told;
 }
 
 void
@@ -406,4 +473,10 @@ struct intents_counts
 intents_counts(const struct intents *t)
 {
     return t->lanes.counts;
+}
+
+size_t
+intents_contested(const struct intents *t, int64_t now)
+{
+    return again_count(&t->again, INTENTS_CONTESTED, now);
 }

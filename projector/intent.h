@@ -24,6 +24,11 @@
  *    server's). What is done or refused for good resets that. An outdated
  *    intent counts as a failure, too: whoever decides on old news again and
  *    again is slowed down.
+ *  - What was carried out and is wanted again soon, unchanged, rests likewise
+ *    (again.h): somebody else changes it each time.
+ *  - What an object itself stands in the way of, so that it rests a second or
+ *    more, is told to the author once (reply.resting): that intent is not going
+ *    to end soon.
  *  - A status waits until its author was quiet for a while, but not for ever.
  */
 struct intents;
@@ -43,10 +48,13 @@ void intents_free(struct intents *t);
  * next call for the table. */
 struct reply {
     uint32_t id;
+    bool resting; /* it is no result: the intent rests; of result, only action
+                   * and name count */
     struct result result;
 };
 
-/* Takes over the order. True: it is done already, reply says so. */
+/* Takes over the order. True: it is done already, or rests, and reply says so.
+ */
 bool intents_accept(struct intents *t, struct order *order, int64_t now,
                     struct reply *reply);
 
@@ -97,6 +105,8 @@ struct intent_slot *intents_next(struct intents *t, int64_t now);
 /* Of a slot in flight. */
 const struct order *intent_slot_order(const struct intent_slot *slot);
 unsigned intent_slot_failures(const struct intent_slot *slot);
+/* So often in a row the same was carried out before. */
+unsigned intent_slot_repeats(const struct intent_slot *slot);
 /* Its last attempt ended so (struct answer). */
 bool intent_slot_kept(const struct intent_slot *slot);
 
@@ -114,6 +124,8 @@ struct answer {
     struct str reason;       /* of either, one line for people */
     int64_t retry_after;     /* of VERDICT_FAILED: at least so long */
     bool server;             /* of VERDICT_FAILED: the server is in trouble,
+                                whatever the object */
+    bool denied;             /* of VERDICT_FAILED: a right is missing,
                                 whatever the object */
     bool lost;               /* of VERDICT_FAILED: no answer came at all */
     bool kept;               /* of VERDICT_FAILED: others keep what was to go;
@@ -139,5 +151,12 @@ struct intents_counts {
     size_t written; /* carried out, not withdrawn */
 };
 struct intents_counts intents_counts(const struct intents *t);
+
+/* So many times in a row the same has to be carried out on an object before
+ * others are taken to change it. */
+#define INTENTS_CONTESTED 4
+
+/* Objects of which that holds now. */
+size_t intents_contested(const struct intents *t, int64_t now);
 
 #endif

@@ -82,6 +82,8 @@ measure(void *state, struct metrics *m)
     metrics_set(m, METRIC_INTENTS_QUEUED, 0, 0, (int64_t)counts.queued);
     metrics_set(m, METRIC_INTENTS_IN_FLIGHT, 0, 0, (int64_t)counts.in_flight);
     metrics_set(m, METRIC_INTENTS_RETRIED, 0, 0, (int64_t)writer.retries);
+    metrics_set(m, METRIC_CONTESTED, 0, 0,
+                (int64_t)intents_contested(p->intents, clock_now()));
     metrics_set(m, METRIC_WINDOW, 0, 0, writer.window);
     metrics_set(m, METRIC_WINDOW_USED, 0, 0, writer.requests);
     for (unsigned i = 0; i < ACTION_COUNT; i++) {
@@ -139,11 +141,16 @@ on_reply(void *arg, const struct reply *reply)
     struct projector *p = arg;
     struct buf body = {0};
 
-    p->ended[reply->result.action][reply->result.outcome]++;
+    if (!reply->resting)
+        p->ended[reply->result.action][reply->result.outcome]++;
     if (p->placer == NULL)
         return;
-    result_pack(&body, &reply->result);
-    chan_send(p->placer, MSG_RESULT, reply->id, buf_str(&body));
+    if (reply->resting)
+        intent_withdraw_pack(&body, reply->result.action, reply->result.name);
+    else
+        result_pack(&body, &reply->result);
+    chan_send(p->placer, reply->resting ? MSG_RESTING : MSG_RESULT, reply->id,
+              buf_str(&body));
     buf_fini(&body);
 }
 

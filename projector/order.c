@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/sip.h"
 #include "proto/frame.h"
 #include "proto/unpack.h"
 
@@ -126,6 +127,19 @@ make_order(const struct target *target, struct str content)
     return w;
 }
 
+static uint64_t
+essence_of(uint16_t type, const union intent *intent, struct str content)
+{
+    static const struct sip seed; /* whoever aims at it gains nothing */
+    struct str text = content;
+
+    if (type == MSG_RACK_LOOK || type == MSG_RACK_DELETE)
+        return 0;
+    if (type == MSG_RACK_WRITE)
+        text = intent->rack.spec;
+    return sip_hash(&seed, text.s, text.n) | 1;
+}
+
 struct order *
 order_new(uint16_t type, uint32_t id, const struct value *body, struct err *err)
 {
@@ -143,6 +157,7 @@ order_new(uint16_t type, uint32_t id, const struct value *body, struct err *err)
         order = make_order(&target, buf_str(&content));
         order->type = type;
         order->id = id;
+        order->essence = essence_of(type, &intent, order->content);
         order->action =
             type == MSG_STATUS_WRITE ? intent.status.action : form->action;
     }

@@ -12,15 +12,21 @@
  * memory, to be freed with free().
  */
 struct order {
-    uint16_t type; /* MSG_RACK_WRITE, ... */
-    uint32_t id;   /* of its frame */
-    bool kept;     /* its last attempt's answer said so (intent.h) */
+    uint16_t type;    /* MSG_RACK_WRITE, ... */
+    uint32_t id;      /* of its frame */
+    bool rests;       /* its author was told that it does (intent.h) */
+    unsigned repeats; /* times in a row that the same was carried out before */
+    bool kept;        /* its last attempt's answer said so (intent.h) */
     enum action action;
     struct target target;
     /* The body of its message, but uid and version of the target left empty:
      * so orders for the same content have the same bytes, however old the
      * object was that their author saw. */
     struct str content;
+    /* A hash of the content, or of its part that is to be: of a rack's write
+     * its spec, since the rest is given back as it stands.  What writes nothing
+     * has none: 0. */
+    uint64_t essence;
 };
 
 /* The intent in a message of that type. NULL and err if the body is not as the

@@ -154,6 +154,16 @@ say_failure(const struct task_facts *facts, const char *reason, bool known)
 }
 
 void
+say_contested(const struct task_facts *facts, unsigned times)
+{
+    log_warn("what is written does not stand",
+             F_STR(kind_of(facts), name_of(facts)), F_INT("times", times),
+             F_STR("reason",
+                   "an admission webhook or another controller changes it "
+                   "each time; it is written again ever more seldom"));
+}
+
+void
 say_answer(const struct task_facts *facts, const struct answer *answer,
            bool known)
 {
@@ -168,8 +178,10 @@ say_answer(const struct task_facts *facts, const struct answer *answer,
     else if (answer->verdict == VERDICT_FAILED ||
              answer->outcome == OUTCOME_INVALID)
         say_failure(facts, reason, known);
-    else if (answer->outcome == OUTCOME_DONE)
+    else if (answer->outcome == OUTCOME_DONE && !known)
         say_done(facts);
+    else if (answer->outcome == OUTCOME_DONE)
+        log_debug("written again", F_STR(kind_of(facts), name_of(facts)));
     else if (answer->outcome == OUTCOME_CONFLICT ||
              answer->outcome == OUTCOME_KEPT)
         say_conflict(facts, reason, known);

@@ -13,4 +13,7 @@ struct task_facts;
 void say_answer(const struct task_facts *facts, const struct answer *answer,
                 bool known);
 
+/* The same was carried out so many times in a row: somebody changes it. */
+void say_contested(const struct task_facts *facts, unsigned times);
+
 #endif

@@ -196,8 +196,8 @@ task_retry(struct task *t, const struct kube_response *response)
 
     kube_describe(response, NULL, &err);
     task_fail(t, err.text);
-    t->facts.denied = is_denied(response, err.text);
     t->answer.retry_after = response->retry_after;
+    t->answer.denied = is_denied(response, err.text);
     t->answer.server = is_servers(response->status);
     t->answer.lost = response->status == 0;
     return TASK_END;

@@ -57,7 +57,6 @@ struct task_facts {
     const union intent *intent;
     bool created;      /* the object is new */
     bool unchanged;    /* it stood already, nothing was written */
-    bool denied;       /* the API server refuses us the right to do this */
     bool waiting;      /* for others to go first; no failure of anybody's */
     struct str fields; /* keys in conflict, comma-joined */
     struct str rivals; /* whose they are: "KEY by MANAGER,...; KEY by ..." */

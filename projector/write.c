@@ -92,7 +92,7 @@ note_trouble(struct writer *w, const struct job *job, struct answer *answer)
     const struct task_request *request = task_request(job->task);
     bool known = trouble->text[0] != '\0';
 
-    if (task_facts(job->task)->denied) {
+    if (answer->denied) {
         err_set(trouble,
                 "not allowed to %s %s; give the control plane's ClusterRole "
                 "this verb on this resource: %.*s",
@@ -132,6 +132,22 @@ is_old_news(const struct writer *w, const struct job *job,
            (task_facts(job->task)->waiting && failures != PATIENCE);
 }
 
+/* The same was carried out again and again, so somebody changes it each time;
+ * told once. */
+static bool
+is_contested(const struct job *job, const struct answer *answer)
+{
+    const struct task_facts *facts = task_facts(job->task);
+    unsigned repeats = intent_slot_repeats(job->slot);
+
+    if (answer->verdict != VERDICT_ENDED || answer->outcome != OUTCOME_DONE ||
+        facts->unchanged || repeats < INTENTS_CONTESTED)
+        return false;
+    if (repeats == INTENTS_CONTESTED)
+        say_contested(facts, repeats + 1);
+    return true;
+}
+
 static void
 finish(struct job *job, const struct answer *given)
 {
@@ -144,6 +160,7 @@ finish(struct job *job, const struct answer *given)
     w->said_away |= answer.server && !known;
     if (answer.verdict == VERDICT_FAILED)
         w->retries++;
+    known |= is_contested(job, &answer);
     say_answer(task_facts(job->task), &answer, known);
     if (intents_finish(w->setup.intents, job->slot, &answer, clock_now(),
                        &reply))

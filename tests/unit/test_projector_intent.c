@@ -625,7 +625,7 @@ a_failing_object_rests_longer_each_time(void **state)
         struct intent_slot *s = take(b, 1);
 
         assert_int_equal(intent_slot_failures(s), i);
-        assert_false(lose(b, s, 0));
+        lose(b, s, 0);
         assert_int_equal(intents_due(b->t), b->now + rest);
         b->now += rest - 1;
         take(b, 0);
@@ -635,6 +635,113 @@ a_failing_object_rests_longer_each_time(void **state)
     end(b, take(b, 1), OUTCOME_DONE, "2");
     say_node(b, 2, "n", "2", "b");
     assert_int_equal(intent_slot_failures(take(b, 2)), 0);
+}
+
+/* Its author hears it once, when a rest has come to a second. */
+static void
+B05_a_long_rest_is_told_once(void **state)
+{
+    struct bench *b = *state;
+
+    say_node(b, 7, "n", "1", "a");
+    for (unsigned i = 0; i < 20; i++) {
+        bool told = lose(b, take(b, 7), 0);
+
+        assert_int_equal(told, i == 8); /* 5 ms doubled eight times */
+        if (told) {
+            assert_true(b->reply.resting);
+            assert_int_equal(b->reply.id, 7);
+            assert_int_equal(b->reply.result.action, ACTION_NODE);
+            assert_string_equal(b->reply.result.name.s, "n");
+        }
+        b->now = intents_due(b->t);
+    }
+    assert_true(end(b, take(b, 7), OUTCOME_DONE, "2"));
+    assert_false(b->reply.resting);
+}
+
+/* What ails all objects is not told of each. */
+static void
+B05_a_rest_for_everybodys_trouble_is_not_told(void **state)
+{
+    const struct answer answers[] = {
+        {.verdict = VERDICT_FAILED, .denied = true},
+        {.verdict = VERDICT_FAILED, .server = true},
+    };
+    struct bench *b = *state;
+
+    say_node(b, 1, "n", "1", "a");
+    for (unsigned i = 0; i < 40; i++) {
+        assert_false(intents_finish(b->t, take(b, 1), &answers[i % 2], b->now,
+                                    &b->reply));
+        b->now = intents_due(b->t);
+    }
+}
+
+/* The same is carried out and wanted again: the first time is a repair. */
+static void
+B05_what_does_not_stand_is_written_ever_more_seldom(void **state)
+{
+    struct bench *b = *state;
+    int64_t rest = 0;
+    char version[16];
+
+    for (uint32_t i = 1; i < 25; i++) {
+        bool told;
+
+        snprintf(version, sizeof(version), "%u", i);
+        told = say_rack(b, i, "u", version, "a");
+        assert_int_equal(told, rest >= CLOCK_SECOND);
+        assert_true(!told || b->reply.resting);
+        if (rest > 0) {
+            assert_int_equal(intents_due(b->t), b->now + rest);
+            b->now += rest - 1;
+            take(b, 0);
+            b->now += 1;
+        }
+        snprintf(version, sizeof(version), "%u", i + 1);
+        end(b, take(b, i), OUTCOME_DONE, version);
+        assert_int_equal(intents_contested(b->t, b->now),
+                         i >= INTENTS_CONTESTED);
+        withdraw(b, ACTION_RACK, "rack");
+        if (i >= 2)
+            rest =
+                rest * 2 < 1000 * CLOCK_SECOND ? rest * 2 : 1000 * CLOCK_SECOND;
+        if (i == 2)
+            rest = 5 * MS;
+    }
+    /* Nobody else's matter, and another content is none of it. */
+    say_rack(b, 90, "u", "90", "b");
+    end(b, take(b, 90), OUTCOME_DONE, "91");
+    say_rack(b, 91, "u", "91", "a");
+    end(b, take(b, 91), OUTCOME_DONE, "92");
+    assert_int_equal(intents_contested(b->t, b->now), 0);
+}
+
+/* How often was it carried out before? */
+static void
+B05_the_rest_of_a_rack_does_not_matter(void **state)
+{
+    struct bench *b = *state;
+
+    for (uint32_t i = 1; i < 6; i++) {
+        struct intent_rack rack = {.target = target("rack", "u", "1"),
+                                   .generation = i,
+                                   .spec = STR("a")};
+        struct buf body = {0};
+        struct intent_slot *s;
+
+        intent_rack_pack(&body, &rack);
+        intents_accept(b->t, make(MSG_RACK_WRITE, i, &body), b->now, &b->reply);
+        b->now += CLOCK_SECOND;
+        s = take(b, i);
+        assert_int_equal(intent_slot_repeats(s), i - 1);
+        end(b, s, OUTCOME_DONE, "2");
+    }
+    /* A minute of peace. */
+    b->now += 62 * CLOCK_SECOND;
+    say_rack(b, 9, "u", "9", "a");
+    assert_int_equal(intent_slot_repeats(take(b, 9)), 0);
 }
 
 static void
@@ -865,6 +972,10 @@ main(void)
         TEST(an_inventory_has_one_request_in_flight),
         TEST(objects_take_turns),
         TEST(a_failing_object_rests_longer_each_time),
+        TEST(B05_a_long_rest_is_told_once),
+        TEST(B05_a_rest_for_everybodys_trouble_is_not_told),
+        TEST(B05_what_does_not_stand_is_written_ever_more_seldom),
+        TEST(B05_the_rest_of_a_rack_does_not_matter),
         TEST(the_servers_trouble_keeps_nobody_long),
         TEST(hurrying_ends_every_rest),
         TEST(a_rest_is_the_whole_objects),

@@ -609,7 +609,7 @@ a_failure_tells_whose_it_is(void **state)
         struct task *t = run(rack("u", "5"), x, &ending);
 
         assert_int_equal(task_answer(t)->server, rows[i].server);
-        assert_int_equal(task_facts(t)->denied, rows[i].denied);
+        assert_int_equal(task_answer(t)->denied, rows[i].denied);
         task_free(t);
     }
 }
