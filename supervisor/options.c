@@ -312,7 +312,7 @@ show_help(void)
 {
     printf("control-plane: keeps racks of simulated GPUs in a Kubernetes "
            "cluster.\n\n"
-           "Usage: control-plane [--OPTION VALUE]...\n\n"
+           "Usage: control-plane [--OPTION VALUE | --OPTION=VALUE]...\n\n"
            "It runs as a pod (or, with --kubeconfig, anywhere), makes SGPURack "
            "objects from\nSGPURackProfile and SGPUInventory objects, and "
            "assigns eligible Nodes to their slots.\n"
@@ -349,20 +349,39 @@ make_long_options(struct option *out)
     out[LONG_COUNT] = (struct option){0};
 }
 
+/* Flags in the forms of Go's programs, too: one hyphen or two, but no parts of
+ * names, which may mean something else one day. */
+static int
+next_flag(int argc, char **argv, const struct option *longs)
+{
+    const char *word = optind < argc ? argv[optind] : "";
+    const char *name = word + strspn(word, "-");
+    int index = -1;
+    int c = getopt_long_only(argc, argv, "+:h", longs, &index);
+
+    if (index >= 0 && strcspn(name, "=") != strlen(longs[index].name))
+        return '?';
+    return c;
+}
+
 static enum options_result
 read_flags(struct options *options, int argc, char **argv, struct err *err)
 {
     struct option longs[LONG_COUNT + 1];
-    int c;
 
     make_long_options(longs);
     opterr = 0;
     optind = 1;
-    while ((c = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+    for (;;) {
+        const char *word = optind < argc ? argv[optind] : "";
+        int c = next_flag(argc, argv, longs);
+
+        if (c == -1)
+            break;
         if (c == ':' || c == '?') {
             err_set(err, "%s %s (see control-plane --help)",
                     c == ':' ? "a value is missing after" : "unknown option",
-                    argv[optind - 1]);
+                    word);
             return OPTIONS_BAD;
         }
         if (c == SHOW_HELP + 256 || c == 'h') {
@@ -370,8 +389,8 @@ read_flags(struct options *options, int argc, char **argv, struct err *err)
             return OPTIONS_SHOWN;
         }
         if (c == SHOW_VERSION + 256) {
-            printf("control-plane %s (build %s)\n", MOKKA_VERSION,
-                   MOKKA_BUILD_ID);
+            printf("control-plane %s (commit %s, build %s)\n", MOKKA_VERSION,
+                   MOKKA_COMMIT, MOKKA_BUILD_ID);
             return OPTIONS_SHOWN;
         }
         options->values[c - 256] = optarg;

@@ -38,7 +38,8 @@ main(int argc, char **argv)
         return EXIT_FINE;
     }
     if (strcmp(name, "--version") == 0) {
-        puts("mokkactl " MOKKA_VERSION " (build " MOKKA_BUILD_ID ")");
+        puts("mokkactl " MOKKA_VERSION " (commit " MOKKA_COMMIT
+             ", build " MOKKA_BUILD_ID ")");
         return EXIT_FINE;
     }
     if (name[0] != '\0')

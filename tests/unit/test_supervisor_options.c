@@ -116,6 +116,36 @@ test_2_2_flag_beats_environment_beats_default(void **state)
 }
 
 static void
+test_2_2_a_flag_has_the_forms_of_the_original(void **state)
+{
+    static const char *const forms[][2] = {
+        {"--log-level=debug", NULL},
+        {"--log-level", "debug"},
+        {"-log-level=debug", NULL},
+        {"-log-level", "debug"},
+    };
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < nitems(forms); i++) {
+        assert_int_equal(
+            read_words(&options, &err, forms[i][0], forms[i][1], NULL),
+            OPTIONS_OK);
+        assert_string_equal(options_get(options, "log-level"), "debug");
+        options_free(options);
+    }
+    /* A value may look like a flag, hold a = or be empty. */
+    assert_int_equal(read_words(&options, &err, "-kubeconfig=--a=b",
+                                "--pod-name", "-x", "--pod-uid=", NULL),
+                     OPTIONS_OK);
+    assert_string_equal(options_get(options, "kubeconfig"), "--a=b");
+    assert_string_equal(options_get(options, "pod-name"), "-x");
+    assert_string_equal(options_get(options, "pod-uid"), "");
+    options_free(options);
+}
+
+static void
 test_2_3_each_bad_value_names_flag_and_value(void **state)
 {
     static const char *const bad[][2] = {
@@ -187,6 +217,12 @@ test_unknown_flag_and_stray_argument(void **state)
     assert_int_equal(read_words(&options, &err, "--wrokers", "3", NULL),
                      OPTIONS_BAD);
     assert_non_null(strstr(err.text, "--wrokers"));
+    assert_int_equal(read_words(&options, &err, "--log-l", "debug", NULL),
+                     OPTIONS_BAD);
+    assert_non_null(strstr(err.text, "--log-l "));
+    assert_int_equal(read_words(&options, &err, "-log-lev=debug", NULL),
+                     OPTIONS_BAD);
+    assert_non_null(strstr(err.text, "-log-lev=debug"));
     assert_int_equal(read_words(&options, &err, "run", NULL), OPTIONS_BAD);
     assert_non_null(strstr(err.text, "\"run\""));
     assert_int_equal(read_words(&options, &err, "--workers", NULL),
@@ -246,6 +282,7 @@ main(void)
         cmocka_unit_test(test_G01_defaults),
         cmocka_unit_test(test_G01_pod_namespace),
         cmocka_unit_test(test_2_2_flag_beats_environment_beats_default),
+        cmocka_unit_test(test_2_2_a_flag_has_the_forms_of_the_original),
         cmocka_unit_test(test_2_3_each_bad_value_names_flag_and_value),
         cmocka_unit_test(test_2_3_empty_names_are_refused),
         cmocka_unit_test(test_2_3_durations_against_each_other),
