@@ -36,7 +36,8 @@ static const struct ctl_command commands[] = {
             "often\nstarted again and why the last time, processor time, "
             "memory, and what\neach says of its work.",
         .examples = "  mokkactl status\n"
-                    "  kubectl exec deploy/mokka -- mokkactl status -o wide\n"
+                    "  kubectl exec deploy/mokka-control-plane -- mokkactl "
+                    "status -o wide\n"
                     "  mokkactl status -o json | jq '.workers[] | .name, "
                     ".restarts'\n",
         .options = {SOCKET,
@@ -165,7 +166,8 @@ static const struct ctl_command commands[] = {
                  "the kinds served, may\nthis identity do what the control "
                  "plane does, is the Lease held and fresh. A line\nfor each "
                  "answer; those that begin with WRONG say what to do.",
-        .examples = "  kubectl exec deploy/mokka -- mokkactl check\n",
+        .examples =
+            "  kubectl exec deploy/mokka-control-plane -- mokkactl check\n",
         .options = {KUBECONFIG, LEASE},
         .exits = {"2 something is WRONG"},
         .run = run_check,
@@ -193,9 +195,11 @@ static const struct ctl_command commands[] = {
                  "informer, placer and projector\nhold, and the findings of "
                  "mokkactl check. What cannot be had is told in its place.\n"
                  "There are names of Nodes and racks in it, and no secrets. "
-                 "Add the log:\n\n  kubectl logs deploy/mokka > mokka.log",
-        .examples = "  kubectl exec deploy/mokka -- mokkactl support - > "
-                    "mokka-support.tar\n",
+                 "Add the log:\n\n  kubectl logs deploy/mokka-control-plane > "
+                 "mokka.log",
+        .examples =
+            "  kubectl exec deploy/mokka-control-plane -- mokkactl support - > "
+            "mokka-support.tar\n",
         .options = {SOCKET, KUBECONFIG, LEASE},
         .run = run_support,
     },

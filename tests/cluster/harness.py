@@ -31,7 +31,7 @@ GROUP = "/apis/mokka.nvidia.com/v1alpha1"
 NAMESPACE = "mokka-system"
 LEASE = (f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/"
          "control-plane.mokka.nvidia.com")
-USER = "mokka-control-plane"
+USER = f"system:serviceaccount:{NAMESPACE}:mokka-control-plane"  # as in the chart
 ASSIGNED = "mokka.nvidia.com/sgpu-assigned"
 CLIQUE = "nvidia.com/gpu.clique"
 ASSIGNMENT = "mokka.nvidia.com/sgpu-assignment"

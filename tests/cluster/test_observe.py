@@ -242,17 +242,8 @@ class Metrics(Observe):
                               "mokka_api_request_duration_seconds_bucket))")
         self.assertGreater(float(quantile[0]["value"][1]), 0)
 
-    def test_7_the_alerts_of_the_documentation_are_alerts(self):
-        tools = self.prometheus()
+    def test_7_the_documentation_speaks_of_metrics_that_there_are(self):
         text = (harness.ROOT / "docs" / "metrics.md").read_text()
-        rules = re.search(r"```yaml\n(groups:\n.*?)```", text, re.DOTALL).group(1)
-        path = self.cluster.directory / "rules.yml"
-        path.write_text(rules)
-        checked = subprocess.run([f"{tools}/promtool", "check", "rules", path],
-                                 text=True, capture_output=True, check=False)
-        self.assertEqual(checked.returncode, 0, checked.stderr)
-        self.assertIn("3 rules found", checked.stdout)
-        # They speak of metrics that there are.
         known = set(re.findall(r'^METRIC\(\w+, "(\w+)"', (
             harness.ROOT / "common" / "metrics.def").read_text(), re.MULTILINE))
         for name in re.findall(r"\b(mokka_\w+|leader_\w+)\b", text):

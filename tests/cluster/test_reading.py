@@ -4,6 +4,7 @@ it goes on after what happens to watches.  Names carry the numbers of scenarios
 and of tests/pitfalls.md."""
 
 import os
+import pathlib
 import unittest
 from unittest import mock
 
@@ -71,7 +72,7 @@ class Streaming(Reading):
 
     def through(self):
         """A control plane whose every byte passes through us."""
-        way = between.Between(self.cluster, harness.USER)
+        way = between.Between(self.cluster, pathlib.Path(self.cluster.user).stem)
         self.addCleanup(way.close)
         config = self.cluster.directory / f"between-{way.port}"
         return way, self.plane(kubeconfig=way.kubeconfig(config))
