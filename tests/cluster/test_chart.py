@@ -144,6 +144,9 @@ class Install(ChartTest):
 class Life(ChartTest):
     """From install to uninstall, with the write guard that a new server has."""
 
+    def setUp(self):
+        self.cluster.api.delete("/api/v1/nodes")
+
     def start(self, **options):
         """What the Deployment would start."""
         deployment = self.cluster.api.get(
@@ -199,6 +202,8 @@ class Life(ChartTest):
                                       re.MULTILINE | re.DOTALL)).splitlines()
         self.assertGreater(len(commands), 10)
         self.helm("uninstall", "mokka-crds")  # the first command brings them
+        self.addCleanup(charts.helm, "uninstall", "mokka", "--namespace", NAMESPACE,
+                        env=self.environment)
         for i in range(2):
             self.cluster.api.create("/api/v1/nodes", {"metadata": {
                 "name": f"doc-{i}", "labels": {"kubernetes.io/os": "linux"}}})
