@@ -178,18 +178,22 @@ is_out_of_our_hands(const struct object_rack *rack)
     return rack->meta.deleting;
 }
 
+/* Its bindings are those of the inventory that controls it, whichever its spec
+ * names by now. */
 static void
 retire(struct placer *p, const struct world_rack *r, enum release why)
 {
     struct target target = decide_target(&r->o.meta);
+    struct object_rack rack = r->o;
     struct buf body = {0};
     bool all = true;
 
+    rack.inventory = rack_holder(r->o.owners);
     if (decide_is_busy(p, target.name))
         return;
     for (size_t i = 0; i < r->o.slot_count; i++)
         if (r->o.slots[i].node.name.n > 0)
-            all = decide_clean(p, &r->o, &r->o.slots[i]) && all;
+            all = decide_clean(p, &rack, &r->o.slots[i]) && all;
     if (!all)
         return;
     if (is_out_of_our_hands(&r->o)) {
@@ -204,7 +208,7 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
               F_STR("reason", release_name(why)));
     pending_begin(p, &(struct pending_write){
                          .rack = target.name.s,
-                         .where = {.inventory = r->o.inventory,
+                         .where = {.inventory = rack.inventory,
                                    .group = r->o.group,
                                    .rack = r->o.index},
                          .have = r,
@@ -221,25 +225,47 @@ leave_rack(struct placer *p, const struct world_rack *r)
             decide_leave_slot(p, &r->o.slots[i]);
 }
 
-/* A rack that is not (or not any more) one of those that are to be.  One whose
- * inventory is gone goes when somebody deletes it. */
-void
-decide_other(struct placer *p, const char *name)
+/* A rack that one of our inventories controls, but whose spec names another: it
+ * is in the way of its deletion and its inventory's, and of nothing else. */
+static void
+decide_misled(struct placer *p, const struct world_rack *r)
 {
-    const struct world_rack *r = world_rack(&p->world, name);
-    const struct plan_inventory *v;
+    const struct object_ref holder = rack_holder(r->o.owners);
+    const struct plan_inventory *v = plan_inventory(&p->plan, &holder);
+
+    if (holder.name.n == 0)
+        return;
+    if (v != NULL && v->world->o.meta.deleting)
+        retire(p, r, RELEASE_INVENTORY_DELETING);
+    else if (r->o.meta.deleting)
+        retire(p, r, RELEASE_RACK_DELETING);
+}
+
+/* One whose inventory is gone goes when somebody deletes it. */
+static void
+decide_owned(struct placer *p, const struct world_rack *r)
+{
+    const struct plan_inventory *v = plan_inventory(&p->plan, &r->o.inventory);
     enum release why;
 
-    p->examined++;
-    if (r == NULL)
-        pending_recall(p, name);
-    if (r == NULL || !rack_owned(&r->o))
-        return;
-    v = plan_inventory(&p->plan, &r->o.inventory);
     if (v == NULL && r->o.meta.deleting)
         retire(p, r, RELEASE_RACK_DELETING);
     else if (v != NULL && is_retired(p, r, v, &why))
         retire(p, r, why);
     else
         leave_rack(p, r);
+}
+
+void
+decide_other(struct placer *p, const char *name)
+{
+    const struct world_rack *r = world_rack(&p->world, name);
+
+    p->examined++;
+    if (r == NULL)
+        pending_recall(p, name);
+    else if (rack_owned(&r->o))
+        decide_owned(p, r);
+    else
+        decide_misled(p, r);
 }

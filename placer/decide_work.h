@@ -61,8 +61,7 @@ bool decide_is_busy(const struct placer *p, struct str rack);
 
 /* ---- decide_other.c ----------------------------------------------------- */
 
-/* A rack that is not (or not any more) one of those that are to be.  One whose
- * inventory is gone goes when somebody deletes it. */
+/* A rack that is not (or not any more) one of those that are to be. */
 void decide_other(struct placer *p, const char *name);
 
 /* Capacity is released before it is claimed (mokka-api 8.4): whether the rack

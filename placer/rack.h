@@ -79,6 +79,9 @@ const struct object_owner *rack_controller(struct owners owners);
 /* Is the controller reference that of this inventory, name and uid? (7.4) */
 bool rack_controlled(struct owners owners, struct object_ref inventory);
 
+/* The inventory that controls it; empty if none does. */
+struct object_ref rack_holder(struct owners owners);
+
 /* The slot of that index (one of them, if there are several), or NULL. */
 const struct object_slot *rack_slot(const struct object_rack *rack,
                                     int64_t index);

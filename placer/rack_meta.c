@@ -155,15 +155,24 @@ rack_controller(struct owners owners)
     return NULL;
 }
 
-bool
-rack_controlled(struct owners owners, struct object_ref inventory)
+struct object_ref
+rack_holder(struct owners owners)
 {
     const struct object_owner *owner = rack_controller(owners);
 
-    return owner != NULL && str_is(owner->api_version, API_GROUP_VERSION) &&
-           str_is(owner->kind, API_INVENTORY) &&
-           str_eq(owner->name, inventory.name) &&
-           str_eq(owner->uid, inventory.uid);
+    if (owner == NULL || !str_is(owner->api_version, API_GROUP_VERSION) ||
+        !str_is(owner->kind, API_INVENTORY))
+        return (struct object_ref){STR(""), STR("")};
+    return (struct object_ref){owner->name, owner->uid};
+}
+
+bool
+rack_controlled(struct owners owners, struct object_ref inventory)
+{
+    struct object_ref holder = rack_holder(owners);
+
+    return holder.name.n > 0 && str_eq(holder.name, inventory.name) &&
+           str_eq(holder.uid, inventory.uid);
 }
 
 bool

@@ -342,6 +342,56 @@ test_any_feed(void **state)
     }
 }
 
+/* 5.6: the inventory that controls a rack is being deleted, and the rack's spec
+ * names another one by now. */
+static void
+test_5_6_a_rack_that_names_another_inventory(void **state)
+{
+    const char *rack;
+    struct sim s;
+
+    (void)state;
+    sim_init(&s); /* without the profile: nothing is made */
+    declare(&s, 1, false, "[" GROUP("a", 1) "]");
+    sim_node(&s, &(struct sim_node){.name = "n1", .created = 1});
+    rack = sim_rack(&s, &(struct sim_rack){.inventory = "other",
+                                           .owner = "lab",
+                                           .name = "odd",
+                                           .group = "a",
+                                           .slots = 1,
+                                           .nodes = {"n1"}});
+    sim_synced(&s);
+    assert_int_equal(sim_said(&s, MSG_RACK_DELETE, rack), 0);
+    declare(&s, 2, true, "[" GROUP("a", 1) "]");
+    sim_batch(&s);
+    assert_int_equal(sim_said(&s, MSG_RACK_DELETE, rack), 1);
+    /* The projector keeps it until the rack is gone. */
+    assert_int_equal(sim_said(&s, MSG_FINALIZER, "lab"), 1);
+    sim_fini(&s);
+}
+
+/* Our finalizer is on it: somebody who deletes it is not kept waiting. */
+static void
+test_5_6_such_a_rack_can_be_deleted(void **state)
+{
+    const char *rack;
+    struct sim s;
+
+    (void)state;
+    sim_init(&s);
+    sim_profile(&s, "p", 1, 1);
+    declare(&s, 1, false, "[" GROUP("a", 1) "]");
+    rack = sim_rack(&s, &(struct sim_rack){.inventory = "other",
+                                           .owner = "lab",
+                                           .name = "odd",
+                                           .group = "a",
+                                           .slots = 1,
+                                           .deleting = true});
+    sim_synced(&s);
+    assert_int_equal(sim_said(&s, MSG_RACK_DELETE, rack), 1);
+    sim_fini(&s);
+}
+
 int
 main(void)
 {
@@ -349,6 +399,8 @@ main(void)
         cmocka_unit_test(test_9_1_two_nodes_with_one_uid),
         cmocka_unit_test(test_7_5_slots_that_cannot_be),
         cmocka_unit_test(test_9_1_two_racks_on_one_coordinate),
+        cmocka_unit_test(test_5_6_a_rack_that_names_another_inventory),
+        cmocka_unit_test(test_5_6_such_a_rack_can_be_deleted),
         cmocka_unit_test(test_any_feed),
     };
 
