@@ -385,6 +385,12 @@ intent_slot_repeats(const struct intent_slot *slot)
 }
 
 bool
+intent_slot_contested(const struct intent_slot *slot)
+{
+    return slot->lane->contested;
+}
+
+bool
 intent_slot_kept(const struct intent_slot *slot)
 {
     return slot->order->kept;

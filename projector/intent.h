@@ -107,6 +107,8 @@ const struct order *intent_slot_order(const struct intent_slot *slot);
 unsigned intent_slot_failures(const struct intent_slot *slot);
 /* So often in a row the same was carried out before. */
 unsigned intent_slot_repeats(const struct intent_slot *slot);
+/* What was last wanted of the object ended in a conflict. */
+bool intent_slot_contested(const struct intent_slot *slot);
 /* Its last attempt ended so (struct answer). */
 bool intent_slot_kept(const struct intent_slot *slot);
 

@@ -128,8 +128,11 @@ say_conflict(const struct task_facts *facts, const char *reason, bool known)
     if (facts->type == MSG_NODE_APPLY)
         say_metadata_conflict(facts, reason, known);
     else
-        log_warn("ownership conflict", F_STR(kind_of(facts), name_of(facts)),
-                 F_STR("reason", reason));
+        log_write(
+            known ? LOG_DEBUG : LOG_WARN, "ownership conflict",
+            (const struct log_field[]){F_STR(kind_of(facts), name_of(facts)),
+                                       F_STR("reason", reason),
+                                       {0}});
 }
 
 static void

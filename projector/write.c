@@ -119,7 +119,7 @@ free_job(struct job *job)
 
 /* While the server is away, one line says it for all.  One answer that got lost
  * is made up for at once: whatever is tried again finds out what came of it.
- * What others keep, or keep waiting for, is told once. */
+ * What others keep, contest, or keep waiting for, is told once. */
 static bool
 is_old_news(const struct writer *w, const struct job *job,
             const struct answer *answer)
@@ -129,6 +129,9 @@ is_old_news(const struct writer *w, const struct job *job,
     return (answer->server && w->said_away) ||
            (answer->lost && failures == 0) ||
            (answer->kept && intent_slot_kept(job->slot)) ||
+           (answer->verdict == VERDICT_ENDED &&
+            answer->outcome == OUTCOME_CONFLICT &&
+            intent_slot_contested(job->slot)) ||
            (task_facts(job->task)->waiting && failures != PATIENCE);
 }
 
