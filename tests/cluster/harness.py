@@ -280,16 +280,17 @@ class Cluster:
 
 class ControlPlane:
     """One instance of ours, as a child process.  What its placer takes and says
-    is recorded; stop() has it replayed, and fails if it says anything else."""
+    is recorded, unless record is False; stop() has it replayed, and fails if it
+    says anything else."""
 
     def __init__(self, cluster, *arguments, kubeconfig=None, environment=None,
-                 name="control-plane", program=(PROGRAM,)):
+                 name="control-plane", program=(PROGRAM,), record=True):
         self.cluster = cluster
         self.log = cluster.directory / f"{name}-{time.monotonic_ns()}.log"
         self.error = self.log.with_suffix(".err")
         self.recording = self.log.with_suffix(".recording")
         self.placer = pathlib.Path(program[-1]).with_name("placer")
-        if self.placer.exists() and "--record" not in arguments:
+        if record and self.placer.exists() and "--record" not in arguments:
             arguments = ("--record", str(self.recording), *arguments)
         self.socket = self.log.with_suffix(".sock")
         command = [*map(str, program), "--kubeconfig", kubeconfig or cluster.user,
