@@ -6,6 +6,7 @@
 
 #include "common/json_text.h"
 #include "common/mem.h"
+#include "common/sip.h"
 #include "placer/status_work.h"
 #include "proto/frame.h"
 
@@ -188,8 +189,8 @@ same_conditions(const struct condition *wanted, size_t count,
     return true;
 }
 
-/* Says the status of one object, unless it stands. */
-static void
+/* Says the status of one object, unless it stands; true: it does. */
+static bool
 say(struct placer *p, enum action action, const struct object_meta *meta,
     const struct object_status *standing, struct str fields,
     struct condition *conditions, size_t count)
@@ -207,13 +208,14 @@ say(struct placer *p, enum action action, const struct object_meta *meta,
     if (str_eq(standing->fields, fields) &&
         same_conditions(conditions, count, &standing->conditions)) {
         wish_drop(&p->wishes, action, meta->name);
-        return;
+        return true;
     }
     intent_status_pack(&body, &i);
     if (!wish_want(&p->wishes, action, meta->name, meta->version,
                    MSG_STATUS_WRITE, buf_str(&body)))
         placer_starve(p, action);
     buf_fini(&body);
+    return false;
 }
 
 /* ---- inventories ------------------------------------------------------- */
@@ -282,37 +284,81 @@ add_inventory_fields(struct buf *out, const struct numbers *n)
     free(sorted);
 }
 
-static void
+/* Nothing is wrong with it, so that its texts depend on its numbers alone. */
+static bool
+is_flawless(const struct numbers *n)
+{
+    for (int cause = 0; cause < TALLY_CAUSES; cause++)
+        if (n->tally->racks[cause].count > 0)
+            return false;
+    return n->conflicts == 0 && n->twins == 0 && n->sum.pending == 0;
+}
+
+/* What the status of a flawless inventory is made of, beside the plan, and
+ * which version of it stands; 0 of any other. */
+static uint64_t
+digest(const struct numbers *n)
+{
+    static const struct sip seed; /* nobody gains by aiming at it */
+    struct buf bytes = {0};
+    uint64_t hash;
+
+    if (!is_flawless(n))
+        return 0;
+    buf_adds(&bytes, n->inventory->world->o.meta.version);
+    buf_add(&bytes, &n->sum, sizeof(n->sum));
+    buf_add(&bytes, &n->projected, sizeof(n->projected));
+    buf_add(&bytes, n->groups, n->inventory->group_count * sizeof(*n->groups));
+    hash = sip_hash(&seed, buf_bytes(&bytes), bytes.len) | 1;
+    buf_fini(&bytes);
+    return hash;
+}
+
+static bool
 say_inventory(struct placer *p, const struct numbers *n)
 {
     const struct object_inventory *o = &n->inventory->world->o;
     struct condition c[INVENTORY_CONDITIONS]; /* sorted by type */
     struct arena arena = {0};
     struct buf fields = {0};
+    bool stands;
 
+    p->tally.rendered++;
     set_accepted(&c[0], &arena, n);
     set_resolved(&c[3], &arena, n);
     set_programmed(&c[1], &arena, p, n, &c[0], &c[3]);
     set_satisfied(&c[2], &arena, p, n);
     add_inventory_fields(&fields, n);
     news_inventory(p, o, c, INVENTORY_CONDITIONS);
-    say(p, ACTION_INVENTORY_STATUS, &o->meta, &o->status, buf_str(&fields), c,
-        INVENTORY_CONDITIONS);
+    stands = say(p, ACTION_INVENTORY_STATUS, &o->meta, &o->status,
+                 buf_str(&fields), c, INVENTORY_CONDITIONS);
     buf_fini(&fields);
     arena_fini(&arena);
+    return stands;
+}
+
+/* An inventory of which nothing has changed since its status was found to stand
+ * costs its numbers only. */
+static void
+status_inventory(struct placer *p, size_t number)
+{
+    uint64_t *silent = &p->tally.inventories[number].silent;
+    struct numbers n;
+    uint64_t made_of;
+
+    status_numbers(&n, p, number);
+    made_of = digest(&n);
+    if (made_of == 0 || made_of != *silent)
+        *silent = say_inventory(p, &n) ? made_of : 0;
+    status_numbers_fini(&n);
 }
 
 void
 status_inventories(struct placer *p)
 {
     tally_complete(p);
-    for (size_t i = 0; i < p->plan.inventory_count; i++) {
-        struct numbers n;
-
-        status_numbers(&n, p, i);
-        say_inventory(p, &n);
-        status_numbers_fini(&n);
-    }
+    for (size_t i = 0; i < p->plan.inventory_count; i++)
+        status_inventory(p, i);
 }
 
 /* ---- racks ------------------------------------------------------------- */

@@ -24,7 +24,7 @@ tally_fini(struct tally *t)
         free(t->inventories[i].groups);
     }
     free(t->inventories);
-    *t = (struct tally){0};
+    *t = (struct tally){.rendered = t->rendered};
 }
 
 void

@@ -64,13 +64,16 @@ struct tally_inventory {
     int64_t blocked;            /* slots whose Node somebody's keys block */
     int64_t wanted, standing;
     struct few racks[TALLY_CAUSES]; /* struct tally_item */
+    uint64_t silent; /* status.c: what its status, which stands, was made of */
 };
 
 struct tally {
     struct map racks; /* struct tally_rack by name */
     struct tally_inventory *inventories;
     size_t inventory_count;
-    bool complete; /* every rack was counted since tally_reset */
+    bool complete;     /* every rack was counted since tally_reset */
+    uint64_t rendered; /* statuses of inventories put in words so far, for tests
+                        * and figures */
 };
 
 /* Forgets all, and takes the inventories and groups of the placer's plan. */

@@ -170,6 +170,35 @@ test_C05_echo_asks_no_selector(void **state)
     assert_work(f, 6, 0);
 }
 
+/* W12: what happens to a Node and changes no number puts no status in words;
+ * what does, and what is wrong, does. */
+static void
+test_W12_a_status_that_stands_is_not_put_in_words_again(void **state)
+{
+    struct fixture *f = *state;
+    struct object *n;
+    uint64_t rendered;
+
+    mark(f);
+    rendered = f->e.placer.tally.rendered;
+    for (int i = 0; i < 5; i++) {
+        n = api_edit(api_get(&f->e, KIND_NODE, "n2711"));
+        set_label(n, "example.com/a", i % 2 == 0 ? "b" : NULL);
+        api_store(&f->e, n);
+        tell(f);
+    }
+    assert_silent(f);
+    assert_int_equal(f->e.placer.tally.rendered, rendered);
+    n = api_edit(api_get(&f->e, KIND_NODE, "n2711"));
+    set_label(n, LABEL_ASSIGNED, NULL);
+    n->node.ours &= ~KEY_ASSIGNED;
+    api_store(&f->e, n);
+    tell(f);
+    assert_int_equal(f->e.placer.tally.rendered, rendered + 1);
+    assert_int_equal(said(f, MSG_STATUS_WRITE), 2);
+    estate_calm(&f->e);
+}
+
 /* M23: one Node loses its label: that rack, one cleanup, and no write of the
  * rack before it is acknowledged. */
 static void
@@ -298,6 +327,8 @@ main(void)
         cmocka_unit_test(test_all_is_bound_and_projected),
         cmocka_unit_test(test_M22_nothing_changed),
         cmocka_unit_test(test_C05_echo_asks_no_selector),
+        cmocka_unit_test(
+            test_W12_a_status_that_stands_is_not_put_in_words_again),
         cmocka_unit_test(test_M23_one_node_loses_its_label),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_D11_one_node_is_replaced),
