@@ -2,9 +2,10 @@
 /*
  * The placer process: its links, connected to placer.c, or a recording of what
  * came over them (--replay).  It has no clock, opens no file (that of
- * control-plane --record is granted) and speaks to nobody but the informer, the
+ * a recording is granted) and speaks to nobody but the informer, the
  * projector and the supervisor.
  */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ configure(void *state, struct worker *w, struct err *err)
     return 0;
 }
 
-/* The file of --record, from the first input on. */
+/* The file of --record or mokkactl record, from the first input on. */
 static int
 granted(void *state, enum resource resource, int fd, struct err *err)
 {
@@ -241,10 +242,41 @@ on_dump(void *state, const struct str *arguments, struct buf *out,
     return question_dump(&s->placer, out, err);
 }
 
+/* "on BYTES", or "off REASON" if recording ended by itself. */
+static int
+on_recording(void *state, const struct str *arguments, struct buf *out,
+             struct err *err)
+{
+    const struct recorder *r = &((const struct state *)state)->recorder;
+
+    (void)arguments;
+    (void)err;
+    if (r->on)
+        buf_printf(out, "on %" PRId64 "\n", r->size);
+    else
+        buf_printf(out, "off %s\n", r->why);
+    return 0;
+}
+
+static int
+on_end_recording(void *state, const struct str *arguments, struct buf *out,
+                 struct err *err)
+{
+    struct state *s = state;
+
+    (void)arguments;
+    (void)out;
+    (void)err;
+    recorder_end(&s->recorder, "it was asked to end");
+    return 0;
+}
+
 static const struct worker_question questions[] = {
     {"assignments", 2, on_assignments},
     {"why", 1, on_why},
     {"dump", 0, on_dump},
+    {"recording", 0, on_recording},
+    {"end-recording", 0, on_end_recording},
 };
 
 static const struct worker_ops ops = {

@@ -2,6 +2,7 @@
 #include "placer/recorder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,11 +49,12 @@ write_end(struct recorder *r, bool complete, const char *reason)
 }
 
 static void
-stop(struct recorder *r)
+stop(struct recorder *r, const char *reason)
 {
     close(r->fd);
     buf_fini(&r->waiting);
     r->on = false;
+    snprintf(r->why, sizeof(r->why), "%s", reason);
 }
 
 static void
@@ -61,7 +63,7 @@ give_up(struct recorder *r, const char *reason)
     log_warn("recording ended, the placer goes on", F_STR("reason", reason),
              F_INT("bytes", r->size));
     write_end(r, false, reason);
-    stop(r);
+    stop(r, reason);
 }
 
 static void
@@ -147,11 +149,17 @@ recorder_say(struct recorder *r, uint16_t type, uint32_t id, struct str body)
 }
 
 void
-recorder_fini(struct recorder *r)
+recorder_end(struct recorder *r, const char *reason)
 {
     recorder_flush(r);
     if (!r->on)
         return;
-    write_end(r, true, "the placer stopped");
-    stop(r);
+    write_end(r, true, reason);
+    stop(r, reason);
+}
+
+void
+recorder_fini(struct recorder *r)
+{
+    recorder_end(r, "the placer stopped");
 }

@@ -22,6 +22,7 @@ struct recorder {
     int64_t size;  /* of the file, up to the last record that is whole */
     int64_t limit; /* of the file, in bytes */
     struct buf waiting;
+    char why[64]; /* not on: why no more */
 };
 
 /* Takes over fd, and begins a section after what is there already. */
@@ -38,7 +39,11 @@ void recorder_say(struct recorder *r, uint16_t type, uint32_t id,
 /* Writes out what waits: to be called when an input has been dealt with. */
 void recorder_flush(struct recorder *r);
 
-/* Ends the section, as the placer ends. */
+/* Ends the section, and recording: all that was said is there. Nothing happens
+ * if it does not record. */
+void recorder_end(struct recorder *r, const char *reason);
+
+/* Ends it as the placer ends. */
 void recorder_fini(struct recorder *r);
 
 #endif

@@ -15,12 +15,14 @@ struct client {
         CLIENT_ASKING,  /* a worker is to answer */
         CLIENT_TAPPING, /* listens to a link until it goes */
         CLIENT_LENT,    /* waits for a worker's link, or has it */
+        CLIENT_WAITING, /* until a worker runs again */
     } doing;
-    struct process *worker; /* unless idle */
-    uint32_t question;      /* ASKING: its id */
-    bool more_due;          /* ASKING: a piece waits for room */
-    enum role peer;         /* TAPPING */
-    int64_t lost;           /* TAPPING: frames there was no room for */
+    struct process *worker;   /* unless idle */
+    uint32_t question;        /* ASKING: its id */
+    bool more_due;            /* ASKING: a piece waits for room */
+    enum role peer;           /* TAPPING */
+    int64_t lost;             /* TAPPING: frames there was no room for */
+    struct process *recorded; /* to this client's file; or NULL */
 };
 
 struct control {
@@ -47,6 +49,6 @@ void client_stream(struct client *c, struct str text);
 void client_set_tap(struct process *worker, enum role peer, bool on);
 
 /* A COMMAND came: command.c. -1 and err: it is none. */
-int command_run(struct client *c, const struct value *body, struct err *err);
+int command_run(struct client *c, struct message *m, struct err *err);
 
 #endif

@@ -17,6 +17,7 @@ struct call {
     struct process *worker; /* named by the first argument */
     struct str arguments[ARGUMENTS];
     size_t count;
+    int *fd; /* that came along, or -1; whoever takes it sets -1 */
 };
 
 static void
@@ -118,6 +119,51 @@ run_lend(struct client *c, const struct call *call)
     process_step(p, CHILD_AGAIN);
 }
 
+/* What is in the way of a recording of p; false if nothing is. */
+static bool
+refuse_recording(struct client *c, const struct process *p)
+{
+    if (!wire_grants(p->row->role, RESOURCE_RECORDING))
+        client_fail(c,
+                    "%s cannot be recorded, only what the placer takes can be "
+                    "run again: mokkactl tap shows messages, mokkactl dump "
+                    "what it holds",
+                    p->row->name);
+    else if (p->sup->resources[RESOURCE_RECORDING] > 0)
+        client_fail(c,
+                    "%s is recorded already, by control-plane --record or "
+                    "another mokkactl record: end that first",
+                    p->row->name);
+    else if (p->lent)
+        client_fail(c, "%s is lent to process %d: end that first", p->row->name,
+                    (int)p->pid);
+    else
+        return refuse_in_stop(c);
+    return true;
+}
+
+/* Its next process records from its start on, and so all there is. */
+static void
+run_record(struct client *c, const struct call *call)
+{
+    struct process *p = call->worker;
+
+    if (refuse_recording(c, p))
+        return;
+    if (*call->fd < 0) {
+        client_fail(c, "no file came with the command");
+        return;
+    }
+    p->sup->resources[RESOURCE_RECORDING] = *call->fd;
+    *call->fd = -1;
+    c->recorded = p;
+    c->doing = CLIENT_WAITING;
+    c->worker = p;
+    log_info("recording", F_INT("pid", c->pid), F_STR("worker", p->row->name),
+             F_INT("generation", p->generation));
+    process_step(p, CHILD_AGAIN);
+}
+
 static void
 run_tap(struct client *c, const struct call *call)
 {
@@ -152,6 +198,7 @@ static const struct {
     {"restart", true, 1, 1, run_restart},
     {"lend", true, 1, 1, run_lend},
     {"tap", true, 2, 2, run_tap},
+    {"record", true, 1, 1, run_record},
 };
 
 static struct process *
@@ -202,13 +249,13 @@ dispatch(struct client *c, struct str name, struct call *call)
 }
 
 int
-command_run(struct client *c, const struct value *body, struct err *err)
+command_run(struct client *c, struct message *m, struct err *err)
 {
-    struct unpack u = unpack_fields(body);
+    struct unpack u = unpack_fields(m->body);
     int64_t protocol = unpack_int(&u);
     struct str name = unpack_str(&u);
     const struct value *list = unpack_array(&u);
-    struct call call = {0};
+    struct call call = {.fd = &m->fd};
 
     if (unpack_end(&u, err) != 0)
         return -1;

@@ -137,6 +137,9 @@ control_worker_runs(struct process *p)
 
     if (control == NULL)
         return;
+    for (struct client *c = control->clients; c != NULL; c = c->next)
+        if (c->doing == CLIENT_WAITING && c->worker == p)
+            client_reply(c, true, STR(""));
     for (unsigned peer = 1; peer < ROLE_COUNT; peer++)
         if (is_tapped(control, p, (enum role)peer))
             client_set_tap(p, (enum role)peer, true);
@@ -223,6 +226,30 @@ control_lend(struct process *p, int control, struct err *err)
     return c->pid;
 }
 
+/* --- recording --- */
+
+/* It ends with whoever asked for it, in a file that is complete. */
+static void
+end_recording(struct client *c)
+{
+    int *recording = &c->control->sup->resources[RESOURCE_RECORDING];
+    struct process *p = c->recorded;
+    struct buf body = {0};
+
+    if (*recording > 0)
+        close(*recording);
+    *recording = -1;
+    log_info("recording ends", F_STR("worker", p->row->name),
+             F_INT("generation", p->generation));
+    if (p->control == NULL || p->child.state != CHILD_RUNNING)
+        return;
+    pack_array(&body, 2);
+    pack_text(&body, "end-recording");
+    pack_array(&body, 0);
+    chan_send(p->control, MSG_ASK, 0, buf_str(&body)); /* for nobody */
+    buf_fini(&body);
+}
+
 /* --- connections --- */
 
 static void
@@ -239,6 +266,8 @@ drop(struct client *c)
         chan_send(c->worker->control, MSG_FORGET, c->question, STR(""));
     if (c->doing == CLIENT_TAPPING && !is_tapped(control, c->worker, c->peer))
         client_set_tap(c->worker, c->peer, false);
+    if (c->recorded != NULL)
+        end_recording(c);
     chan_free(c->chan);
     free(c);
 }
@@ -251,7 +280,7 @@ on_message(void *arg, struct chan *chan, struct message *m, struct err *err)
     (void)chan;
     if (c->doing != CLIENT_IDLE)
         return err_set(err, "a command before the last one has ended");
-    return command_run(c, m->body, err);
+    return command_run(c, m, err);
 }
 
 static void

@@ -203,6 +203,15 @@ wire_worker(struct process *p)
 }
 
 bool
+wire_grants(enum role role, enum resource resource)
+{
+    for (size_t i = 0; i < nitems(grants); i++)
+        if (grants[i].role == role && grants[i].resource == resource)
+            return true;
+    return false;
+}
+
+bool
 wire_linked(enum role role, int64_t peer)
 {
     for (size_t i = 0; i < nitems(links); i++)

@@ -29,6 +29,9 @@ void wire_broadcast(struct supervisor *sup, uint16_t type, struct str body);
 /* The body of TERM_BEGAN. */
 void wire_pack_term(struct buf *out, uint64_t term);
 
+/* Whether the topology grants it to that worker. */
+bool wire_grants(enum role role, enum resource resource);
+
 /* Whether the topology links the two. */
 bool wire_linked(enum role role, int64_t peer);
 

@@ -36,13 +36,14 @@ static const struct ctl_command commands[] = {
             "often\nstarted again and why the last time, processor time, "
             "memory, and what\neach says of its work.",
         .examples = "  mokkactl status\n"
-                    "  kubectl exec deploy/mokka-control-plane -- mokkactl "
-                    "status -o wide\n"
+                    "  kubectl mokka status -o wide\n"
                     "  mokkactl status -o json | jq '.workers[] | .name, "
                     ".restarts'\n",
         .options = {SOCKET,
                     {"output", 'o', "FORM", "wide (all facts) or json"},
-                    {"watch", 'w', NULL, "again every second, until ^C"}},
+                    {"watch", 'w', NULL, "again every second, until ^C"},
+                    {"no-color", '\0', NULL,
+                     "no colours (as where $NO_COLOR is set)"}},
         .run = run_status,
     },
     {
@@ -159,6 +160,24 @@ static const struct ctl_command commands[] = {
         .run = run_lend,
     },
     {
+        .name = "record",
+        .operands = "WORKER FILE",
+        .says = "records what a worker takes and says, to be run again",
+        .about =
+            "The worker starts anew, so that the recording begins with all "
+            "there is, and\nrecords until ^C: run it again, without a cluster, "
+            "by placer --replay FILE. FILE\nis - for stdout, which works where "
+            "nothing can be written, as in a pod.\nNothing is lost by it. Only "
+            "the placer can be recorded: it decides, and nothing\nbut what it "
+            "takes has an influence on it.",
+        .examples = "  mokkactl record placer /tmp/placer.recording\n"
+                    "  kubectl mokka record placer - --seconds 60 > "
+                    "placer.recording\n"
+                    "  placer --replay placer.recording\n",
+        .options = {SOCKET, {"seconds", '\0', "N", "end after N seconds"}},
+        .run = run_record,
+    },
+    {
         .name = "check",
         .operands = "",
         .says = "whether the cluster has what the control plane needs",
@@ -166,8 +185,7 @@ static const struct ctl_command commands[] = {
                  "the kinds served, may\nthis identity do what the control "
                  "plane does, is the Lease held and fresh. A line\nfor each "
                  "answer; those that begin with WRONG say what to do.",
-        .examples =
-            "  kubectl exec deploy/mokka-control-plane -- mokkactl check\n",
+        .examples = "  kubectl mokka check\n",
         .options = {KUBECONFIG, LEASE},
         .exits = {"2 something is WRONG"},
         .run = run_check,
@@ -197,9 +215,8 @@ static const struct ctl_command commands[] = {
                  "There are names of Nodes and racks in it, and no secrets. "
                  "Add the log:\n\n  kubectl logs deploy/mokka-control-plane > "
                  "mokka.log",
-        .examples =
-            "  kubectl exec deploy/mokka-control-plane -- mokkactl support - > "
-            "mokka-support.tar\n",
+        .examples = "  kubectl mokka support - > "
+                    "mokka-support.tar\n",
         .options = {SOCKET, KUBECONFIG, LEASE},
         .run = run_support,
     },

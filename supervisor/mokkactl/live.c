@@ -207,11 +207,13 @@ live_close(struct live *live)
     free(live);
 }
 
-static void
+/* fd: to go with it, or -1. */
+static int
 send_command(struct live *live, const char *name, const char *const *arguments,
-             size_t count)
+             size_t count, int fd, struct err *err)
 {
     struct buf body = {0};
+    int rc = 0;
 
     pack_array(&body, 3);
     pack_int(&body, PROTOCOL_VERSION);
@@ -219,8 +221,30 @@ send_command(struct live *live, const char *name, const char *const *arguments,
     pack_array(&body, count);
     for (size_t i = 0; i < count; i++)
         pack_text(&body, arguments[i]);
-    chan_send(live->chan, MSG_COMMAND, 0, buf_str(&body));
+    if (fd < 0)
+        chan_send(live->chan, MSG_COMMAND, 0, buf_str(&body));
+    else
+        rc = chan_send_fd(live->chan, MSG_COMMAND, buf_str(&body), fd, err);
     buf_fini(&body);
+    return rc;
+}
+
+static int
+converse(struct live *live, const char *name, const char *const *arguments,
+         size_t count, int fd, struct live_reply *reply, struct err *err)
+{
+    *reply = (struct live_reply){.fd = -1};
+    live->reply = reply;
+    live->done = false;
+    if (live->chan != NULL) {
+        if (send_command(live, name, arguments, count, fd, err) != 0)
+            return -1;
+        event_base_dispatch(live->base);
+    }
+    if (live->done)
+        return 0;
+    live_reply_fini(reply);
+    return err_set(err, "%s", live->why.text);
 }
 
 int
@@ -228,19 +252,18 @@ live_command(struct live *live, const char *name, const char *const *arguments,
              size_t count, live_piece_fn *piece, void *arg,
              struct live_reply *reply, struct err *err)
 {
-    *reply = (struct live_reply){.fd = -1};
     live->piece = piece;
     live->arg = arg;
-    live->reply = reply;
-    live->done = false;
-    if (live->chan != NULL) {
-        send_command(live, name, arguments, count);
-        event_base_dispatch(live->base);
-    }
-    if (live->done)
-        return 0;
-    live_reply_fini(reply);
-    return err_set(err, "%s", live->why.text);
+    return converse(live, name, arguments, count, -1, reply, err);
+}
+
+int
+live_command_fd(struct live *live, const char *name,
+                const char *const *arguments, size_t count, int fd,
+                struct live_reply *reply, struct err *err)
+{
+    live->piece = NULL;
+    return converse(live, name, arguments, count, fd, reply, err);
 }
 
 void

@@ -38,4 +38,9 @@ int live_command(struct live *live, const char *name,
                  struct err *err);
 void live_reply_fini(struct live_reply *reply);
 
+/* As live_command without pieces; a copy of fd goes with it. */
+int live_command_fd(struct live *live, const char *name,
+                    const char *const *arguments, size_t count, int fd,
+                    struct live_reply *reply, struct err *err);
+
 #endif

@@ -20,6 +20,9 @@ int run_simple(const struct ctl_args *args);
 /* lend.c */
 int run_lend(const struct ctl_args *args);
 
+/* record.c */
+int run_record(const struct ctl_args *args);
+
 /* tap.c */
 int run_tap(const struct ctl_args *args);
 

@@ -172,19 +172,19 @@ add_supervisor(struct columns *c, const json_t *root)
 
 /* Colours are for people at a terminal who did not say otherwise. */
 static bool
-wants_colour(void)
+wants_colour(const struct ctl_args *args)
 {
     const char *no = getenv("NO_COLOR");
 
-    return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0');
+    return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0') &&
+           ctl_value(args, "no-color") == NULL;
 }
 
 static void
-print_head(const json_t *root)
+print_head(const json_t *root, bool coloured)
 {
     bool ready = is_set(root, "ready");
     const char *colour = ready ? "\033[32m" : "\033[31m";
-    bool coloured = wants_colour();
     int64_t term = number_of(root, "term");
 
     printf("%s%s%s", coloured ? colour : "", ready ? "ready" : "not ready",
@@ -201,12 +201,12 @@ print_head(const json_t *root)
 }
 
 static void
-print_table(const json_t *root, bool wide)
+print_table(const json_t *root, bool wide, bool coloured)
 {
     const json_t *workers = json_object_get(root, "workers");
     struct columns c = {0};
 
-    print_head(root);
+    print_head(root, coloured);
     add_head(&c);
     add_supervisor(&c, root);
     for (size_t i = 0; i < json_array_size(workers); i++)
@@ -230,7 +230,7 @@ print_status(const struct ctl_args *args, struct str text, enum form form)
     root = kube_json_parse(text, &err);
     if (root == NULL)
         return ctl_fail(args, "the answer cannot be read: %s", err.text);
-    print_table(root, form == FORM_WIDE);
+    print_table(root, form == FORM_WIDE, wants_colour(args));
     json_decref(root);
     return EXIT_FINE;
 }
