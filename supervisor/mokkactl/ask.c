@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The subcommands whose answer is printed as it comes. */
+#include <errno.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "supervisor/mokkactl/objects.h"
 #include "supervisor/mokkactl/plan.h"
 #include "supervisor/mokkactl/run.h"
 
@@ -57,22 +59,73 @@ run_and_print(const struct ctl_args *args, const char *name,
     return run_command(args, name, arguments, count, print, NULL);
 }
 
+/* ---- what the placer knows, and anybody who reads the objects ----------- */
+
+static int
+on_assignments(const struct placer *p, const struct str *arguments,
+               struct buf *out, struct err *err)
+{
+    return question_assignments(p, arguments[0], arguments[1], out, err);
+}
+
+static int
+on_why(const struct placer *p, const struct str *arguments, struct buf *out,
+       struct err *err)
+{
+    return question_why(p, arguments[0], out, err);
+}
+
+static int
+ask_objects(const struct ctl_args *args, objects_question_fn *question)
+{
+    struct str operands[2];
+    struct buf out = {0};
+    int status = EXIT_FINE;
+    struct err err;
+
+    for (size_t i = 0; i < args->count; i++)
+        operands[i] = str_of(args->operands[i]);
+    if (objects_ask(ctl_value(args, "kubeconfig"), question, operands, &out,
+                    &err) != 0)
+        status = ctl_fail(args, "%s", err.text);
+    else if (!print(NULL, buf_str(&out)))
+        status = ctl_fail(args, "stdout: %s", strerror(errno));
+    buf_fini(&out);
+    return status;
+}
+
+/* A control plane that listens is asked; where there is none (a laptop), or by
+ * --kubeconfig, the objects. */
+static int
+ask_placer(const struct ctl_args *args, const char *name,
+           objects_question_fn *question)
+{
+    const char *arguments[] = {"placer", name, args->operands[0],
+                               args->operands[args->count - 1]};
+    const char *where = ctl_value(args, "socket");
+    bool objects = ctl_value(args, "kubeconfig") != NULL;
+
+    if (objects && where != NULL)
+        return ctl_fail(args, "--socket asks a control plane, --kubeconfig the "
+                              "API server: give one of them");
+    if (objects || !live_is_there(where))
+        return ask_objects(args, question);
+    return run_and_print(args, "ask", arguments, args->count + 2);
+}
+
 int
 run_assignments(const struct ctl_args *args)
 {
-    const char *arguments[] = {"placer", "assignments", args->operands[0],
-                               args->operands[1]};
-
-    return run_and_print(args, "ask", arguments, nitems(arguments));
+    return ask_placer(args, "assignments", on_assignments);
 }
 
 int
 run_why(const struct ctl_args *args)
 {
-    const char *arguments[] = {"placer", "why", args->operands[0]};
-
-    return run_and_print(args, "ask", arguments, nitems(arguments));
+    return ask_placer(args, "why", on_why);
 }
+
+/* ---- the others ---------------------------------------------------------- */
 
 int
 run_dump(const struct ctl_args *args)

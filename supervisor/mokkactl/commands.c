@@ -24,6 +24,10 @@
         "lease", 'l', "NAME", "the Lease (default: that of the control plane)" \
     }
 
+#define ASKS_OBJECTS                                                           \
+    "Where no control plane listens, as\non a laptop, or with --kubeconfig, "  \
+    "the objects are read from the API server."
+
 #define WORKERS_ARE "Workers are informer, placer, projector, elector and web."
 
 static const struct ctl_command commands[] = {
@@ -52,9 +56,11 @@ static const struct ctl_command commands[] = {
         .says = "why a Node is, or is not, assigned and projected",
         .about = "Tells which rule decided about a Node, which groups select "
                  "it, which slot\nit has, who owns the keys on it, and what is "
-                 "being waited for. Any replica\ncan be asked, a standby too.",
-        .examples = "  mokkactl why sim-017\n",
-        .options = {SOCKET},
+                 "being waited for. Any replica\ncan be asked, a "
+                 "standby too. " ASKS_OBJECTS,
+        .examples = "  mokkactl why sim-017\n"
+                    "  mokkactl why sim-017 --kubeconfig ~/.kube/config\n",
+        .options = {SOCKET, KUBECONFIG},
         .run = run_why,
     },
     {
@@ -64,11 +70,11 @@ static const struct ctl_command commands[] = {
         .about = "Prints a line for each rack slot that is bound to exactly "
                  "that Node: rack\nname, rack uid, group, rack index, slot "
                  "index, with tabs between, sorted.\nNothing is printed for a "
-                 "Node that holds none. A standby answers, too.",
+                 "Node that holds none. A standby answers, too. " ASKS_OBJECTS,
         .examples =
             "  mokkactl assignments sim-017 \"$(kubectl get node sim-017 "
             "-o jsonpath='{.metadata.uid}')\"\n",
-        .options = {SOCKET},
+        .options = {SOCKET, KUBECONFIG},
         .run = run_assignments,
     },
     {

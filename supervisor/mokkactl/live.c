@@ -43,25 +43,33 @@ name_in(char *line)
     return at + 1;
 }
 
-/* The one that there is. */
+/* Those that there are, with blanks between; to be freed. */
 static char *
-search(struct err *err)
+list_all(size_t *count)
 {
     FILE *file = fopen("/proc/net/unix", "re");
     struct buf all = {0};
     char line[512];
-    size_t count = 0;
-    char *names;
 
+    *count = 0;
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
         const char *name = name_in(line);
 
         if (name != NULL)
-            buf_printf(&all, "%s%s", count++ == 0 ? "" : " ", name);
+            buf_printf(&all, "%s%s", (*count)++ == 0 ? "" : " ", name);
     }
     if (file != NULL)
         fclose(file);
-    names = buf_take(&all);
+    return buf_take(&all);
+}
+
+/* The one that there is. */
+static char *
+search(struct err *err)
+{
+    size_t count;
+    char *names = list_all(&count);
+
     if (count == 1)
         return names;
     if (count == 0)
@@ -77,16 +85,33 @@ search(struct err *err)
     return NULL;
 }
 
-static char *
-find_where(const char *where, struct err *err)
+/* What was told; NULL: nothing. */
+static const char *
+told(const char *where)
 {
     const char *environment = getenv("MOKKA_CP_CONTROL_SOCKET");
 
     if (where != NULL)
-        return mem_strdup(where);
-    if (environment != NULL && *environment != '\0')
-        return mem_strdup(environment);
-    return search(err);
+        return where;
+    return environment != NULL && *environment != '\0' ? environment : NULL;
+}
+
+bool
+live_is_there(const char *where)
+{
+    size_t count;
+
+    if (told(where) != NULL)
+        return true;
+    free(list_all(&count));
+    return count > 0;
+}
+
+static char *
+find_where(const char *where, struct err *err)
+{
+    where = told(where);
+    return where != NULL ? mem_strdup(where) : search(err);
 }
 
 static int

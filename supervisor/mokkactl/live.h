@@ -17,6 +17,11 @@ struct live;
  * the one control plane that listens on this machine (in this pod). NULL and
  * err, which says what to do. */
 struct live *live_open(const char *where, struct err *err);
+
+/* Whether live_open has anything to connect to: it was told where, or one or
+ * several listen on this machine. */
+bool live_is_there(const char *where);
+
 void live_close(struct live *live);
 
 /* What the last command came to. */

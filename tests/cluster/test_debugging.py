@@ -32,7 +32,8 @@ class DebuggingTest(unittest.TestCase):
         self.cluster.reset()
         self.cluster.add_nodes(NODES)
         self.cluster.add_samples("profile-nvl72", "inventory-54")
-        self.plane = ControlPlane(self.cluster)
+        # mokkactl record wants one that does not record already.
+        self.plane = ControlPlane(self.cluster, "--record", "")
         self.addCleanup(self.plane.stop)
         wait_for("convergence", 60, lambda: len(self.cluster.projected()) == NODES
                  and self.cluster.converged())
@@ -95,6 +96,70 @@ class Drain(DebuggingTest):
         done = self.ctl("drain")
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"kubectl delete sgpuinventories", done.stderr)
+
+
+class Laptop(DebuggingTest):
+    """With a kubeconfig and nothing else."""
+
+    def alike(self, *words):
+        """What the placer that runs answers, and one made from the objects."""
+        live = self.ctl_live(*words)
+        read = self.ctl(*words)
+        self.assertEqual((read.returncode, read.stderr), (0, b""), words)
+        self.assertEqual(read.stdout, live, words)
+        return live.decode()
+
+    def ctl_live(self, *words):
+        return subprocess.run(
+            [BUILD / "mokkactl", words[0], "--socket", self.plane.socket, *words[1:]],
+            stdout=subprocess.PIPE, check=True, timeout=60).stdout
+
+    def test_8_why_and_assignments_say_the_same_as_in_the_pod(self):
+        self.begin()
+        for name in ("wide", "none", "mine"):
+            self.cluster.api.create("/api/v1/nodes", {
+                "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        self.cluster.kubectl("label", "node", "wide", "mokka.nvidia.com/sgpu-node=true",
+                             "mokka.nvidia.com/pool=demo")
+        self.cluster.kubectl("label", "node", "none", "mokka.nvidia.com/sgpu-node=true")
+        self.cluster.kubectl("label", "node", "mine", f"{harness.CLIQUE}=mine",
+                             "mokka.nvidia.com/sgpu-node=true")
+        wait_for("the placer", 10, lambda: b"pending" in self.ctl_live("why", "wide"))
+        for name, verdict in (("sim-000", "assigned and projected"), ("wide", "pending"),
+                              ("none", "no group selects it"), ("nobody", "not known")):
+            self.assertIn(verdict, self.alike("why", name))
+        # A key that somebody else owns, on a Node that gets a slot.
+        self.cluster.kubectl("label", "node", "mine", "mokka.nvidia.com/pool=demo")
+        self.cluster.api.merge(f"{harness.GROUP}/sgpuinventories/demo", {"spec": {"rackGroups": [{
+            **self.cluster.api.get(f"{harness.GROUP}/sgpuinventories/demo")["spec"][
+                "rackGroups"][0], "count": 4}]}})
+        wait_for("the conflict", 20, lambda: b"NodeMetadataConflict" in self.ctl_live(
+            "why", "mine"))
+        wait_for("the rest", 20, lambda: b"assigned and projected" in self.ctl_live(
+            "why", "wide"))
+        self.assertIn("in the way", self.alike("why", "mine"))
+        node = self.cluster.api.get("/api/v1/nodes/sim-017")["metadata"]
+        self.assertEqual(self.alike("assignments", node["name"], node["uid"]).count("\t"), 4)
+        self.assertEqual(self.alike("assignments", "nobody", "x"), "")
+        mark = self.cluster.mark()
+        self.ctl("why", "sim-000")
+        self.assertEqual([e for e in self.cluster.writes(mark)], [])
+        # Nothing of a control plane is needed.
+        self.plane.stop()
+        self.assertIn(b"assigned and projected", self.ctl("why", "sim-000").stdout)
+
+    def test_8_what_cannot_be_read_is_said(self):
+        self.begin()
+        done = self.ctl("why", "sim-000", kubeconfig="/nowhere")
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+        self.assertIn(b"/nowhere", done.stderr)
+        nobody = self.cluster.run(harness.LOCAL / "user", self.cluster.state, "nobody")
+        done = self.ctl("why", "sim-000", kubeconfig=nobody)
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+        self.assertIn(b"403", done.stderr)
+        done = self.ctl("why", "sim-000", "--socket", "@x")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"give one of them", done.stderr)
 
 
 class Support(DebuggingTest):
