@@ -1,5 +1,5 @@
 # Thin front of CMake and the scripts; see README.md.
-.PHONY: build demo demo-stop test bench crash-matrix lint format clean
+.PHONY: build demo demo-stop test test-pod bench crash-matrix lint format clean
 
 build:
 	@deploy/local/packages
@@ -13,6 +13,9 @@ demo-stop:
 
 test:
 	@tests/run
+
+test-pod:
+	@deploy/local/packages && deploy/local/node/build >/dev/null && tests/run pod
 
 bench:
 	@tests/bench/run
