@@ -293,9 +293,10 @@ class Apply(Writing):
         for name in ("sim-000", "sim-001"):
             asked = [r.time for r in self.api.asked(f"PATCH {NODES}/{name}")]
             pauses = [b - a for a, b in zip(asked, asked[1:])]
-            # 5 ms, twice as long each time: 8 tries in the first second.
+            # 5 ms, twice as long each time: 8 tries in the first second.  The first
+            # pauses are shorter than a busy machine is late.
             self.assertIn(len(asked), range(5, 12))
-            self.assertTrue(all(b > 1.5 * a for a, b in zip(pauses[2:], pauses[3:])),
+            self.assertTrue(all(b > 1.5 * a for a, b in zip(pauses[4:], pauses[5:])),
                             pauses)
         failed = self.lines(msg="reconciliation failed")
         self.assertEqual({line["key"].split()[1] for line in failed}, {"sim-000", "sim-001"})
