@@ -193,6 +193,8 @@ class Subject:
         self.figures.update((f"cpu_{name}_s", s) for name, s in zip(
             ("supervisor", *harness.WORKERS), used))
         self.figures["memory_kb"] = memory_kb(self.pids())
+        self.figures.update((f"memory_{name}_kb", memory_kb([pid])) for name, pid in zip(
+            ("supervisor", *harness.WORKERS), self.pids()))
         writes = self.cluster.writes(mark)
         asked = [e for e in self.cluster.audit(mark)
                  if e["objectRef"]["resource"] not in ("leases", "events")
