@@ -33,6 +33,7 @@ struct feed {
     size_t sync_left;       /* marks with of_sync */
     char *told[KIND_COUNT]; /* versions that AS_OF said last */
     bool in_batch;          /* something was sent since the last end */
+    int64_t current;        /* the term to be told; 0: none */
 };
 
 struct feed *
@@ -209,16 +210,31 @@ end_sync(struct feed *feed)
     send(feed, MSG_SYNC_END, STR(""));
 }
 
+static void
+tell_current(struct feed *feed)
+{
+    struct buf body = {0};
+
+    if (feed->current == 0)
+        return;
+    pack_array(&body, 1);
+    pack_int(&body, feed->current);
+    send(feed, MSG_CURRENT, buf_str(&body));
+    buf_fini(&body);
+    feed->current = 0;
+}
+
 /* The set is empty: ends the batch, and gives back the room of a large one. */
 static void
 end_batch(struct feed *feed)
 {
     map_fini(&feed->marks);
-    if (!feed->in_batch)
-        return;
-    feed->in_batch = false;
-    tell_versions(feed);
-    send(feed, MSG_BATCH_END, STR(""));
+    if (feed->in_batch) {
+        feed->in_batch = false;
+        tell_versions(feed);
+        send(feed, MSG_BATCH_END, STR(""));
+    }
+    tell_current(feed);
 }
 
 void
@@ -245,9 +261,19 @@ feed_pump(struct feed *feed)
 }
 
 void
+feed_current(struct feed *feed, int64_t term)
+{
+    if (feed->state == FEED_CLOSED)
+        return;
+    feed->current = term;
+    feed_pump(feed);
+}
+
+void
 feed_open(struct feed *feed, unsigned kinds)
 {
     drop_marks(feed);
+    feed->current = 0;
     feed->kinds = kinds;
     feed->state = FEED_WAITING;
     feed_pump(feed);
@@ -257,6 +283,7 @@ void
 feed_close(struct feed *feed)
 {
     drop_marks(feed);
+    feed->current = 0;
     feed->state = FEED_CLOSED;
 }
 

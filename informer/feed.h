@@ -42,6 +42,10 @@ void feed_close(struct feed *feed);
 /* Something changed in the store. */
 void feed_mark(struct feed *feed, const struct store_touch *touch);
 
+/* Once all that is marked now is sent, and the sync, CURRENT with that term
+ * follows; not if the reader changes before. */
+void feed_current(struct feed *feed, int64_t term);
+
 /* Sends while there is room; to be called after changes, when a snapshot is
  * complete, and when there is room again. */
 void feed_pump(struct feed *feed);

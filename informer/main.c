@@ -39,6 +39,8 @@ struct informer {
     struct feed *feed;
     struct chan *reader; /* or NULL */
     unsigned wanted;     /* kinds that the reader subscribed to last */
+    int64_t current;     /* the last term that the racks are newer than */
+    int64_t refreshing;  /* the term for which they are listed; 0: none */
     bool started;        /* START came */
     int64_t behind;      /* since when the feed has waited; 0: it does not */
     int64_t dropped;     /* changes that were none for any reader */
@@ -214,12 +216,23 @@ pump(struct informer *in)
 }
 
 static void
+end_refresh(struct informer *in)
+{
+    if (in->refreshing == 0 || source_is_refreshing(in->sources[KIND_RACK]))
+        return;
+    in->current = in->refreshing;
+    in->refreshing = 0;
+    feed_current(in->feed, in->current);
+}
+
+static void
 on_turn(evutil_socket_t fd, short what, void *arg)
 {
     struct informer *in = arg;
 
     (void)fd;
     (void)what;
+    end_refresh(in);
     pump(in);
     report_change(in);
 }
@@ -317,15 +330,39 @@ on_subscribe(void *state, struct chan *from, struct message *m, struct err *err)
     struct informer *in = state;
     struct unpack u = unpack_fields(m->body);
     const struct value *list = unpack_array(&u);
+    int64_t term = unpack_int(&u);
     unsigned kinds;
 
     if (unpack_end(&u, err) != 0 || read_kinds(list, &kinds, err) != 0)
         return -1;
     in->reader = from;
     in->wanted = kinds;
+    if (term != 0)
+        in->current = term;
     log_debug("subscribed", F_STR("reader", role_name(chan_peer(from))));
     follow(in);
     feed_open(in->feed, kinds);
+    return 0;
+}
+
+static int
+on_refresh(void *state, struct chan *from, struct message *m, struct err *err)
+{
+    struct informer *in = state;
+    struct unpack u = unpack_fields(m->body);
+    int64_t term = unpack_int(&u);
+
+    (void)from;
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (term <= 0 || !is_wanted(in, KIND_RACK))
+        return err_set(err, "nothing to refresh");
+    if (term == in->current) {
+        feed_current(in->feed, term);
+    } else if (term != in->refreshing) {
+        in->refreshing = term;
+        source_refresh(in->sources[KIND_RACK]);
+    }
     return 0;
 }
 
@@ -427,6 +464,7 @@ static const struct worker_question questions[] = {
 
 static const struct worker_handler handlers[] = {
     {MSG_SUBSCRIBE, on_subscribe},
+    {MSG_REFRESH, on_refresh},
 };
 
 static const struct worker_ops ops = {

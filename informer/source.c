@@ -32,6 +32,7 @@ struct source {
     struct kube_call *call;
     struct page *page;     /* while a list is under way */
     struct stream *stream; /* while a watch is */
+    bool refreshing;       /* since source_refresh no list was complete */
     bool garbled;          /* the answer cannot be understood; so says line */
 
     struct intake intake;
@@ -412,6 +413,7 @@ end_snapshot(struct source *s)
 {
     bool first = !store_complete(s->store, s->r->kind);
 
+    s->refreshing = false;
     intake_end(&s->intake);
     set_well(s);
     log_info(first ? "resource listed" : "resource listed again",
@@ -525,6 +527,19 @@ source_stop(struct source *s)
     event_del(s->timer);
     store_clear(s->store, s->r->kind);
     set_well(s);
+}
+
+void
+source_refresh(struct source *s)
+{
+    s->refreshing = true;
+    step(s, (struct watch_event){.type = WATCH_REFRESH});
+}
+
+bool
+source_is_refreshing(const struct source *s)
+{
+    return s->refreshing;
 }
 
 const char *

@@ -2,6 +2,7 @@
 #ifndef INFORMER_SOURCE_H
 #define INFORMER_SOURCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "informer/resource.h"
@@ -37,6 +38,12 @@ void source_start(struct source *s);
 
 /* No more; the store forgets the kind. */
 void source_stop(struct source *s);
+
+/* Lists anew, from the newest version that the API server has; until that is
+ * complete, source_is_refreshing is true.  What is in the store stays in use.
+ */
+void source_refresh(struct source *s);
+bool source_is_refreshing(const struct source *s);
 
 /* One line that says what it waits for; "" when all is well. */
 const char *source_reason(const struct source *s);

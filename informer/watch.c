@@ -71,6 +71,15 @@ forget(char **text)
     set_text(text, STR(""));
 }
 
+static void
+forget_all(struct watch *w)
+{
+    forget(&w->version);
+    forget(&w->snapshot);
+    forget(&w->more);
+    w->whole = false;
+}
+
 /* A part of at most: 0 up to (not including) all of it. */
 static int64_t
 random_part(const struct step *s, int64_t all)
@@ -165,10 +174,8 @@ on_stop(struct step *s)
     struct watch *w = s->w;
 
     close_watch(s);
-    forget(&w->version);
-    forget(&w->snapshot);
-    forget(&w->more);
-    w->whole = w->expired = false;
+    forget_all(w);
+    w->expired = false;
     w->failures = 0;
     w->state = WATCH_IDLE;
 }
@@ -356,6 +363,21 @@ on_list_expired(struct step *s)
 }
 
 static void
+refresh(struct step *s)
+{
+    close_watch(s);
+    forget_all(s->w);
+    ask_list(s);
+}
+
+/* The list that is waited for will be such a one. */
+static void
+refresh_later(struct step *s)
+{
+    forget_all(s->w);
+}
+
+static void
 on_timer_list(struct step *s)
 {
     ask_list(s);
@@ -375,6 +397,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
     [WATCH_LISTING] =
         {
             [WATCH_STOP] = on_stop,
+            [WATCH_REFRESH] = refresh,
             [WATCH_PAGE] = on_page,
             [WATCH_LISTED] = on_listed,
             [WATCH_EXPIRED] = on_list_expired,
@@ -388,6 +411,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
     [WATCH_OPENING] =
         {
             [WATCH_STOP] = on_stop,
+            [WATCH_REFRESH] = refresh,
             [WATCH_OPENED] = on_opened,
             [WATCH_ENDED] = watch_later,
             [WATCH_EXPIRED] = expire,
@@ -402,6 +426,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
     [WATCH_WATCHING] =
         {
             [WATCH_STOP] = on_stop,
+            [WATCH_REFRESH] = refresh,
             [WATCH_CHANGE] = on_news,
             [WATCH_BOOKMARK] = on_news,
             [WATCH_FILLED] = on_news,
@@ -417,6 +442,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
     [WATCH_ASKING] =
         {
             [WATCH_STOP] = on_stop,
+            [WATCH_REFRESH] = refresh,
             [WATCH_OPENED] = on_filling,
             [WATCH_ENDED] = list_later,
             [WATCH_EXPIRED] = on_list_expired,
@@ -431,6 +457,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
     [WATCH_FILLING] =
         {
             [WATCH_STOP] = on_stop,
+            [WATCH_REFRESH] = refresh,
             [WATCH_CHANGE] = on_part,
             [WATCH_BOOKMARK] = on_part,
             [WATCH_FILLED] = on_filled,
@@ -447,11 +474,13 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
     [WATCH_TO_LIST] =
         {
             [WATCH_STOP] = on_stop,
+            [WATCH_REFRESH] = refresh_later,
             [WATCH_TIMER] = on_timer_list,
         },
     [WATCH_TO_WATCH] =
         {
             [WATCH_STOP] = on_stop,
+            [WATCH_REFRESH] = refresh,
             [WATCH_TIMER] = on_timer_watch,
         },
 };

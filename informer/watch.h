@@ -24,7 +24,9 @@
  *     (404), or something that cannot be understood.
  *   - A new list asks for a state not older than the newest version seen, so
  *     that a lagging server cannot lead back in time; only a server that
- *     refuses that version is asked without.
+ *     refuses that version is asked without.  WATCH_REFRESH asks without, too:
+ *     no version is named then, which stands for the newest, and what was under
+ *     way before does not count.
  *   - A continue token that expired leads to one list in a single piece; the
  *     token that the refusal offers is not used, since its pages would not
  *     belong to one version.
@@ -51,6 +53,7 @@ enum watch_state {
 enum watch_event_type {
     WATCH_START,    /* somebody wants it */
     WATCH_STOP,     /* nobody does any more */
+    WATCH_REFRESH,  /* what is there now is to be listed, from now on */
     WATCH_PAGE,     /* a page is complete, more follow: version, more */
     WATCH_LISTED,   /* the last page is complete: version */
     WATCH_OPENED,   /* the header of the watch has come */

@@ -263,11 +263,12 @@ take_slots(struct placer *p, const struct plan_rack *rack,
 
     for (size_t i = 0; bound != NULL && i < bound->count; i++) {
         const struct alloc_binding *b = &bound->bindings[i];
+        bool leaving = a != NULL && i < a->count && a->leaving[i];
 
         if (b->released)
-            release_slot(p, have, b, a != NULL && a->leaving[i], s);
+            release_slot(p, have, b, leaving, s);
         else
-            keep_slot(p, rack, have, b, a != NULL && a->leaving[i], s);
+            keep_slot(p, rack, have, b, leaving, s);
     }
 }
 

@@ -24,7 +24,8 @@ struct state {
     struct worker *worker;
     struct placer placer;
     struct recorder recorder;
-    struct chan *projector; /* NULL: not linked */
+    struct chan *informer, *projector; /* NULL: not linked */
+    uint64_t asked; /* for which term the informer was asked to refresh */
 };
 
 /* The term in which a plan was made, 0: none; readiness hangs on it. */
@@ -122,15 +123,33 @@ start(void *state, struct err *err)
 }
 
 static void
-subscribe(struct chan *informer)
+subscribe(const struct state *s)
 {
+    const struct placer *p = &s->placer;
     struct buf body = {0};
 
-    pack_array(&body, 1);
+    pack_array(&body, 2);
     pack_array(&body, KIND_COUNT);
     for (int kind = 0; kind < KIND_COUNT; kind++)
         pack_int(&body, kind);
-    chan_send(informer, MSG_SUBSCRIBE, 0, buf_str(&body));
+    pack_int(&body, p->current == p->term ? (int64_t)p->term : 0);
+    chan_send(s->informer, MSG_SUBSCRIBE, 0, buf_str(&body));
+    buf_fini(&body);
+}
+
+/* Once for each term and informer. */
+static void
+ask_refresh(struct state *s)
+{
+    uint64_t term = placer_asks(&s->placer);
+    struct buf body = {0};
+
+    if (term == 0 || term == s->asked || s->informer == NULL)
+        return;
+    s->asked = term;
+    pack_array(&body, 1);
+    pack_int(&body, (int64_t)term);
+    chan_send(s->informer, MSG_REFRESH, 0, buf_str(&body));
     buf_fini(&body);
 }
 
@@ -141,10 +160,14 @@ linked(void *state, enum role peer, struct chan *chan)
     struct err err;
 
     take(s, &(struct input){.kind = RECORDED_LINKED, .peer = peer}, &err);
-    if (peer == ROLE_INFORMER)
-        subscribe(chan);
-    else if (peer == ROLE_PROJECTOR)
+    if (peer == ROLE_INFORMER) {
+        s->informer = chan;
+        s->asked = 0;
+        subscribe(s);
+    } else if (peer == ROLE_PROJECTOR) {
         s->projector = chan;
+    }
+    ask_refresh(s);
 }
 
 static void
@@ -155,6 +178,8 @@ unlinked(void *state, enum role peer)
 
     if (peer == ROLE_PROJECTOR)
         s->projector = NULL;
+    else if (peer == ROLE_INFORMER)
+        s->informer = NULL;
     take(s, &(struct input){.kind = RECORDED_LOST, .peer = peer}, &err);
     report(s);
 }
@@ -174,6 +199,7 @@ on_frame(void *state, struct chan *from, struct message *m, struct err *err)
     uint64_t planned = planned_term(&s->placer);
     int rc = take(s, &in, err);
 
+    ask_refresh(s);
     /* Objects and results come by the thousand; what ends a batch tells. */
     if (m->type == MSG_TERM_BEGAN || m->type == MSG_TERM_ENDED ||
         planned_term(&s->placer) != planned)
@@ -208,7 +234,7 @@ static const struct worker_handler handlers[] = {
     {MSG_NODE, on_frame},       {MSG_GONE, on_frame},
     {MSG_WRITTEN, on_frame},    {MSG_WRITTEN_END, on_frame},
     {MSG_RESULT, on_frame},     {MSG_RESTING, on_frame},
-    {MSG_AS_OF, on_frame},
+    {MSG_AS_OF, on_frame},      {MSG_CURRENT, on_frame},
 };
 
 /* ---- questions --------------------------------------------------------- */

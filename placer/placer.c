@@ -247,18 +247,48 @@ bind_standing(struct placer *p, const struct object_rack *r)
     free(bindings);
 }
 
-/* All that may be bound in a rack with a write pending. */
+static bool
+has_binding(const struct pending *a, const struct object_slot *slot)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (a->bindings[i].slot == slot->index &&
+            str_eq(a->bindings[i].node.uid, slot->node.uid))
+            return true;
+    return false;
+}
+
+/* All that may be bound in a rack with a write pending: what stood when it was
+ * said, what it binds, and what another leader has bound since. */
 static void
 bind_pending(struct placer *p, const struct pending *a,
              const struct object_rack *r)
 {
     bool stray = r == NULL ? plan_rack(&p->plan, a->rack) == NULL
                            : !placer_canonical(p, r);
+    size_t standing = r == NULL ? 0 : r->slot_count;
+    struct place_binding *all =
+        mem_zalloc((a->count + standing) * sizeof(*all));
+    size_t count = 0;
 
-    for (size_t i = 0; i < a->count; i++)
-        a->bindings[i].stray = stray;
-    alloc_rack_put(&p->alloc, a->rack, number_of(p, &a->inventory), a->bindings,
-                   a->count);
+    for (; count < a->count; count++) {
+        all[count] = a->bindings[count];
+        all[count].stray = stray;
+    }
+    for (size_t i = 0; i < standing; i++) {
+        if (r->slots[i].node.name.n == 0 || has_binding(a, &r->slots[i]))
+            continue;
+        all[count] = (struct place_binding){
+            .inventory = r->inventory,
+            .group = r->group,
+            .rack = r->index,
+            .stray = stray,
+            .slot = r->slots[i].index,
+            .node = r->slots[i].node,
+        };
+        count++;
+    }
+    alloc_rack_put(&p->alloc, a->rack, number_of(p, &a->inventory), all, count);
+    free(all);
 }
 
 /* What counts as bound in a rack. */
@@ -465,6 +495,8 @@ work(struct placer *p)
     if (began)
         say_plan(p, p->term);
     p->starved = 0;
+    p->wishes.missed = false;
+    p->wishes.wary = p->current != p->term;
     if (pending_ledger(p))
         plan(p);
     if (began)
@@ -669,8 +701,12 @@ remove_rack(struct placer *p, const char *name)
         p->recharged = true;
     }
     world_remove(&p->world, KIND_RACK, name);
-    if (!p->rebuild)
+    if (!p->rebuild) {
         bind(p, name);
+        /* Texts speak of what is counted, and it may be long until it is
+         * looked at. */
+        tally_count(p, name);
+    }
     wish_drop(&p->wishes, ACTION_RACK_STATUS, str_of(name));
     pending_gone(p, name);
     placer_touch(p, name);
@@ -789,6 +825,24 @@ on_as_of(struct placer *p, uint16_t type, uint32_t id, const struct value *body,
         return 0;
     free(p->racks_as_of);
     p->racks_as_of = mem_dup(version.s, version.n);
+    return 0;
+}
+
+/* An answer to an earlier term's question is none to this one's. */
+static int
+on_current(struct placer *p, uint16_t type, uint32_t id,
+           const struct value *body, struct err *err)
+{
+    struct unpack u = unpack_fields(body);
+    int64_t term = unpack_int(&u);
+
+    (void)type;
+    (void)id;
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    p->current = (uint64_t)term;
+    if (p->wishes.missed)
+        work(p);
     return 0;
 }
 
@@ -998,19 +1052,13 @@ static const struct {
     int (*handle)(struct placer *p, uint16_t type, uint32_t id,
                   const struct value *body, struct err *err);
 } handlers[] = {
-    {MSG_SYNC_BEGIN, on_sync_begin},
-    {MSG_SYNC_END, on_sync_end},
-    {MSG_BATCH_END, on_batch_end},
-    {MSG_AS_OF, on_as_of},
-    {MSG_PROFILE, on_object},
-    {MSG_INVENTORY, on_object},
-    {MSG_RACK, on_object},
-    {MSG_NODE, on_object},
-    {MSG_GONE, on_gone},
-    {MSG_WRITTEN, on_written},
-    {MSG_WRITTEN_END, on_written_end},
-    {MSG_RESULT, on_result},
-    {MSG_RESTING, on_resting},
+    {MSG_SYNC_BEGIN, on_sync_begin}, {MSG_SYNC_END, on_sync_end},
+    {MSG_BATCH_END, on_batch_end},   {MSG_AS_OF, on_as_of},
+    {MSG_CURRENT, on_current},       {MSG_PROFILE, on_object},
+    {MSG_INVENTORY, on_object},      {MSG_RACK, on_object},
+    {MSG_NODE, on_object},           {MSG_GONE, on_gone},
+    {MSG_WRITTEN, on_written},       {MSG_WRITTEN_END, on_written_end},
+    {MSG_RESULT, on_result},         {MSG_RESTING, on_resting},
 };
 
 int
@@ -1050,9 +1098,16 @@ placer_term_began(struct placer *p, uint64_t term)
     work(p);
 }
 
+uint64_t
+placer_asks(const struct placer *p)
+{
+    return p->wishes.missed ? p->term : 0;
+}
+
 void
 placer_term_ended(struct placer *p)
 {
+    p->wishes.missed = false;
     p->term = 0;
     p->planned = 0;
     wish_lose(&p->wishes, true);

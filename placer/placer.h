@@ -41,6 +41,8 @@ struct placer {
     uint64_t term;      /* 0: not leading */
     uint64_t planned;   /* the term that the projector's link was opened in */
     uint64_t led;       /* the last term in which a plan was made */
+    uint64_t current;   /* the last term whose beginning the racks of the model
+                           are known not to be older than */
     uint64_t examined;  /* racks looked at so far, for tests and figures */
     bool synced;        /* the feed's snapshot is complete */
     bool syncing;       /* between SYNC_BEGIN and SYNC_END */
@@ -81,6 +83,10 @@ void placer_projector_lost(struct placer *p);
 
 void placer_term_began(struct placer *p, uint64_t term);
 void placer_term_ended(struct placer *p);
+
+/* The term for which the informer is to be asked to refresh the racks, before
+ * anything is written in it; 0: nothing is to be asked. */
+uint64_t placer_asks(const struct placer *p);
 
 /* The rack of that name is to be looked at. */
 void placer_touch(struct placer *p, const char *rack);

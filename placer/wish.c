@@ -155,6 +155,14 @@ close_entry(struct wishes *w, struct entry *e, enum wish_state state)
     e->state = state;
 }
 
+/* What an outdated model can make wrong, but not lasting: a status is counted
+ * again, and looking changes nothing. */
+static bool
+is_harmless(uint16_t type)
+{
+    return type == MSG_STATUS_WRITE || type == MSG_RACK_LOOK;
+}
+
 bool
 wish_has_room(const struct wishes *w, enum action action)
 {
@@ -182,6 +190,10 @@ wish_want_essence(struct wishes *w, enum action action, struct str name,
     essence = print_of(w, of);
     if (e != NULL && !is_news(e, basis, &print, &essence))
         return true;
+    if (w->wary && !is_harmless(type)) {
+        w->missed = true;
+        return false;
+    }
     if ((e == NULL || e->state != WISH_OPEN) && is_full(w, action, body.n))
         return false;
     if (e == NULL)

@@ -34,6 +34,9 @@ struct wishes {
     struct sip seeds[2]; /* of fingerprints; set with the first wish */
     unsigned open;       /* without a result, of all actions */
     struct wish_load loads[ACTION_COUNT];
+    bool wary;   /* the model may be outdated: only what does no harm then is
+                    said */
+    bool missed; /* something was not, for that reason */
     /* Where frames go. */
     void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
     void *arg;
@@ -62,7 +65,8 @@ struct wish {
  * Wants this: body (of a message of that type) is sent unless it was said
  * already and nothing has changed since.  basis is the object's version that
  * the body was made from, "" for an object that is to be created.
- * false: too many of the action are open, ask again after a result.
+ * false: too many of the action are open, ask again after a result; or wary,
+ * and something was missed.
  */
 bool wish_want(struct wishes *w, enum action action, struct str name,
                struct str basis, uint16_t type, struct str body);

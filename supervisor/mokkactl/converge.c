@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "placer/placer.h"
 #include "proto/frame.h"
+#include "proto/pack.h"
 #include "proto/unpack.h"
 #include "supervisor/mokkactl/apply.h"
 
@@ -154,6 +155,18 @@ tell(struct run *run, uint16_t type, uint32_t id, struct str bytes)
     run->figures->placing += began;
     if (began > run->figures->longest)
         run->figures->longest = began;
+}
+
+/* What the files say is all there is. */
+static void
+tell_current(struct run *run, int64_t term)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 1);
+    pack_int(&body, term);
+    tell(run, MSG_CURRENT, 0, buf_str(&body));
+    buf_fini(&body);
 }
 
 static bool
@@ -377,6 +390,7 @@ converge(struct cluster *c, struct story *story,
     log_hand_to(story_log, story);
     placer_init(&run.placer, said, &run);
     tell(&run, MSG_WRITTEN_END, 0, STR(""));
+    tell_current(&run, 1);
     placer_term_began(&run.placer, 1);
     cluster_open(c, &link);
     settle(&run);

@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from replicas import A, B, Probe, ReplicaTest
+from replicas import A, B, Probe, ReplicaTest, Witness
 
 
 class Losing(ReplicaTest):
@@ -79,6 +79,25 @@ class Losing(ReplicaTest):
         self.wait_projected(load)
         self.check_no_overlap()
         self.assertEqual(self.spec()["leaseTransitions"], 1)
+
+    def test_L_a_new_leader_that_has_not_heard_of_the_last_binds_nothing(self):
+        witness = Witness(self.cluster)
+        self.addCleanup(witness.close)
+        load = self.load()
+        leader, standby = self.pair()
+        self.wait_writes(A, 20)
+        standby.kill("informer", signal.SIGSTOP)
+        self.wait_writes(A, 40)
+        leader.kill_tree()
+        standby.wait_leading()
+        time.sleep(1)
+        self.assertEqual({w.resource for w in self.writes(B)}
+                         - {"sgpuracks/status", "sgpuinventories/status"}, set())
+        standby.kill("informer", signal.SIGCONT)
+        self.wait_writes(B, 20)
+        self.wait_projected(load)
+        self.assertEqual(witness.wrong + witness.twice(), [])
+        self.check_no_overlap()
 
     def test_7_killed_electors_change_neither_term_nor_readiness(self):
         pair = self.pair()

@@ -25,7 +25,7 @@ static const struct {
     {ROLE_INFORMER, MSG_AS_OF},        {ROLE_PROJECTOR, MSG_WRITTEN},
     {ROLE_PROJECTOR, MSG_WRITTEN_END}, {ROLE_PROJECTOR, MSG_RESULT},
     {ROLE_SUPERVISOR, MSG_TERM_BEGAN}, {ROLE_SUPERVISOR, MSG_TERM_ENDED},
-    {ROLE_PROJECTOR, MSG_RESTING},
+    {ROLE_PROJECTOR, MSG_RESTING},     {ROLE_INFORMER, MSG_CURRENT},
 };
 
 static void
@@ -45,12 +45,12 @@ feed(struct placer *p, struct buf *recording, struct str bytes)
 
     if (size + 2 > bytes.n)
         size = bytes.n - (bytes.n < 2 ? 1 : 2);
-    if (what % 16 < nitems(taken)) {
+    if (what % 32 < nitems(taken)) {
         in = (struct input){
             .kind = RECORDED_TAKEN,
-            .peer = taken[what % 16].peer,
-            .type = taken[what % 16].type,
-            .id = what / 16,
+            .peer = taken[what % 32].peer,
+            .type = taken[what % 32].type,
+            .id = what / 32,
             .bytes = {bytes.s + 2, size},
         };
         u = size == 0 ? NULL : unpack_body(in.bytes, NULL);

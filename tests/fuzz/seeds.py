@@ -85,13 +85,13 @@ def bodies():
     yield driver.pack(meta, ASSIGNMENT, 7, 0, "kubectl")
     yield driver.pack(meta, {"nodes": [1, 2.5, None, True]})
     yield driver.pack(1, "reason", {"a": 1})
-    yield driver.frame("SUBSCRIBE", [0, 1, 2, 3])
+    yield driver.frame("SUBSCRIBE", [0, 1, 2, 3], 0)
 
 
 def chunk(number, *fields, id=0):
     """A frame as fuzz_replay.c takes it: which of its list, length, body."""
     body = driver.pack(*fields)
-    return bytes([number + 16 * id, len(body)]) + body
+    return bytes([number + 32 * id, len(body)]) + body
 
 
 def feeds():
@@ -100,7 +100,7 @@ def feeds():
     slot = {"index": 0, "pciAddress": "0000:01:00.0", "rootComplex": "pci0000:00"}
     groups = [{"id": "a", "count": 1, "profileRef": {"name": "p"}}]
     eligible = {"mokka.nvidia.com/sgpu-node": "true"}
-    begin = chunk(10) + chunk(12, 1) + chunk(0)
+    begin = chunk(10) + chunk(12, 1) + chunk(15, 1) + chunk(0)
     profile = chunk(3, ["p", "q", "1", 1, 1, False, {}], {
         "rack": {"nodesPerRack": 2},
         "node": {"gpus": gpu, "topology": {"gpuSlots": [slot]}}})
@@ -112,7 +112,7 @@ def feeds():
     sync = begin + profile + inventory + nodes + chunk(8, 2, "9") + chunk(1)
     yield sync
     yield sync + chunk(11, 0, 0, "i-a-0", "r", "10", "", id=1) + chunk(2)
-    yield sync + chunk(7, 3, "m", "u") + chunk(2) + bytes([15, 0]) + chunk(13, 1, "over")
+    yield sync + chunk(7, 3, "m", "u") + chunk(2) + bytes([31, 0]) + chunk(13, 1, "over")
 
 
 def main():

@@ -128,7 +128,7 @@ class Malformed(Recorded):
         """A link of the informer with a sync of these; whether it stood."""
         link = worker.link("informer")
         self.assertEqual(link.receive().name, "SUBSCRIBE")
-        link.send_bytes(frame("SYNC_BEGIN") + b"".join(frames) + frame("SYNC_END")
+        link.send_bytes(frame("CURRENT", 1) + frame("SYNC_BEGIN") + b"".join(frames) + frame("SYNC_END")
                         + frame("BATCH_END"))
         return link
 

@@ -180,7 +180,7 @@ class Replay(Replaying):
         lines = done.stdout.splitlines()
         self.assertGreaterEqual(len(lines), intents)
         self.assertLess(max(map(len, lines)), 700)
-        self.assertRegex(done.stdout, r'(?m)^\d+ RACK_WRITE id=1 target=\["demo-')
+        self.assertRegex(done.stdout, r'(?m)^\d+ RACK_WRITE id=\d+ target=\["demo-')
         self.assertRegex(done.stdout, r'(?m)^\d+ WITHDRAW action="node" name="sim-003"$')
         self.assertEqual(self.replay(self.write(self.data), "-o", "none").stdout, "")
 

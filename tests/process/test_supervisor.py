@@ -260,7 +260,7 @@ class Start(SupervisorTest):
 
     def test_a_worker_that_breaks_the_protocol_with_a_peer_is_started_again(self):
         for name, peer, data in (("informer", "placer", frame("NODE", 1)),
-                                 ("placer", "informer", frame("SUBSCRIBE", [9])),
+                                 ("placer", "informer", frame("SUBSCRIBE", [9], 0)),
                                  ("placer", "projector", frame("PLAN_END")),
                                  ("projector", "placer", frame("RESULT", b""))):
             with self.subTest(worker=name, peer=peer):

@@ -110,6 +110,8 @@ struct informer {
     size_t sync_left;
     bool in_batch;
     enum feed_state state;
+    uint64_t current; /* the last term that the racks are newer than */
+    uint64_t telling; /* the same, to be told; 0: nothing is */
 };
 
 /* An intent as the projector keeps it. */
@@ -1299,6 +1301,35 @@ tell_versions(struct estate *e)
     }
 }
 
+/* The placer asks for the racks as they are now: a list. */
+static UNUSED void
+informer_refresh(struct estate *e)
+{
+    struct informer *in = &e->informer;
+    uint64_t term = placer_asks(&e->placer);
+
+    if (term == 0 || term == in->telling)
+        return;
+    while (term != in->current && informer_hear(e, KIND_RACK))
+        ;
+    in->current = in->telling = term;
+}
+
+static UNUSED bool
+tell_current(struct estate *e)
+{
+    struct buf body = {0};
+
+    if (e->informer.telling == 0)
+        return false;
+    pack_array(&body, 1);
+    pack_int(&body, (int64_t)e->informer.telling);
+    wire_put(&e->feed, MSG_CURRENT, 0, buf_str(&body));
+    buf_fini(&body);
+    e->informer.telling = 0;
+    return true;
+}
+
 /* The next frame of the feed, with the ends that follow it; false: none. */
 static UNUSED bool
 informer_tell(struct estate *e)
@@ -1306,6 +1337,9 @@ informer_tell(struct estate *e)
     struct informer *in = &e->informer;
     struct mark *m;
     bool any = in->marks.count > 0 && in->state != FEED_CLOSED;
+
+    if (wire_waiting(&e->feed) == 0)
+        informer_refresh(e);
 
     if (any) {
         m = map_next(&in->marks, &in->pos);
@@ -1326,6 +1360,8 @@ informer_tell(struct estate *e)
         tell_versions(e);
         wire_put(&e->feed, MSG_BATCH_END, 0, STR(""));
     }
+    if (in->marks.count == 0 && in->state == FEED_LIVE)
+        any |= tell_current(e);
     return any;
 }
 
@@ -1336,6 +1372,7 @@ informer_open(struct estate *e)
     struct informer *in = &e->informer;
 
     drop_marks(in);
+    in->telling = 0;
     in->state = FEED_SYNCING;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         const struct record *r;
@@ -1951,6 +1988,9 @@ estate_restart_informer(struct estate *e)
     informer_forget(e);
     informer_list(e);
     informer_open(e);
+    e->informer.current = 0;
+    if (e->placer.current == e->term)
+        e->informer.current = e->term;
 }
 
 /* The projector is gone; what it had sent may have been carried out. */

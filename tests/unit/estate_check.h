@@ -839,6 +839,7 @@ check_fresh(struct estate *e)
     struct placer p;
 
     placer_init(&p, hear_fresh, &fresh);
+    p.current = 1;
     placer_term_began(&p, 1);
     give_frame(&p, &(struct wire_frame){.type = MSG_WRITTEN_END});
     give_frame(&p, &(struct wire_frame){.type = MSG_SYNC_BEGIN});

@@ -558,7 +558,7 @@ lab_restart(struct lab *l)
         lab_forget(l, 0);
     placer_fini(&l->s.p);
     placer_init(&l->s.p, sim_hear, &l->s);
-    placer_term_began(&l->s.p, 2);
+    sim_term(&l->s, 2);
     sim_frame(&l->s, MSG_WRITTEN_END, 0, NULL);
     sim_frame(&l->s, MSG_SYNC_BEGIN, 0, NULL);
     json_array_clear(l->news);

@@ -13,6 +13,7 @@
 #include "placer/placer.h"
 #include "placer/project.h"
 #include "proto/frame.h"
+#include "proto/pack.h"
 #include "tests/unit/json_value.h"
 
 struct sim_said {
@@ -81,13 +82,25 @@ sim_frame(struct sim *s, uint16_t type, uint32_t id, struct buf *body)
         buf_fini(body);
 }
 
+/* A term begins, with a model that is known to be current. */
+static UNUSED void
+sim_term(struct sim *s, uint64_t term)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 1);
+    pack_int(&body, (int64_t)term);
+    sim_frame(s, MSG_CURRENT, 0, &body);
+    placer_term_began(&s->p, term);
+}
+
 /* A snapshot is open; sim_synced ends it. */
 static UNUSED void
 sim_init(struct sim *s)
 {
     *s = (struct sim){.count = 0};
     placer_init(&s->p, sim_hear, s);
-    placer_term_began(&s->p, 1);
+    sim_term(s, 1);
     sim_frame(s, MSG_WRITTEN_END, 0, NULL);
     sim_frame(s, MSG_SYNC_BEGIN, 0, NULL);
 }

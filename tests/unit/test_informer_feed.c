@@ -70,6 +70,16 @@ write_as_of(struct bench *b, const struct value *body)
 }
 
 static void
+write_current(struct bench *b, const struct value *body)
+{
+    struct unpack u = unpack_fields(body);
+    int64_t term = unpack_int(&u);
+
+    assert_int_equal(unpack_end(&u, NULL), 0);
+    buf_printf(&b->sent, "=%d ", (int)term);
+}
+
+static void
 on_send(void *arg, uint16_t type, struct str body)
 {
     struct bench *b = arg;
@@ -87,6 +97,9 @@ on_send(void *arg, uint16_t type, struct str body)
         break;
     case MSG_AS_OF:
         write_as_of(b, unpacked_root(u));
+        break;
+    case MSG_CURRENT:
+        write_current(b, unpacked_root(u));
         break;
     case MSG_GONE:
         write_gone(b, unpacked_root(u));
@@ -432,6 +445,55 @@ test_versions_are_told_once_nothing_is_left_to_send(void **state)
     end(&b);
 }
 
+/* L: whoever is told that it is current has got all there was. */
+static void
+test_current_follows_what_was_marked_before(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    begin(&b);
+    fill(&b);
+    feed_current(b.feed, 1); /* nobody is there to be told */
+    feed_open(b.feed, KINDS);
+    expect(&b, "BEGIN a1 b1 END ");
+    feed_current(b.feed, 2);
+    expect(&b, "=2 ");
+    b.room = 1;
+    put(&b, "a", "ua", "2");
+    put(&b, "b", "ub", "2");
+    feed_current(b.feed, 3);
+    expect(&b, "a2 ");
+    b.room = 1000;
+    feed_pump(b.feed);
+    expect(&b, "b2 . =3 ");
+    feed_pump(b.feed);
+    expect(&b, "");
+    end(&b);
+}
+
+static void
+test_current_is_told_after_the_sync_to_who_asked(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    begin(&b);
+    feed_open(b.feed, KINDS);
+    feed_current(b.feed, 4);
+    expect(&b, "");
+    fill(&b);
+    feed_pump(b.feed);
+    expect(&b, "BEGIN a1 b1 END =4 ");
+    b.room = 0;
+    put(&b, "a", "ua", "2");
+    feed_current(b.feed, 5);
+    b.room = 1000;
+    feed_open(b.feed, KINDS); /* another reader, which has not asked */
+    expect(&b, "BEGIN a2 b1 END ");
+    end(&b);
+}
+
 int
 main(void)
 {
@@ -448,6 +510,8 @@ main(void)
         cmocka_unit_test(test_first_uid_that_left_is_told),
         cmocka_unit_test(test_new_reader_is_synced_from_the_store),
         cmocka_unit_test(test_relist_sends_only_what_changed),
+        cmocka_unit_test(test_current_follows_what_was_marked_before),
+        cmocka_unit_test(test_current_is_told_after_the_sync_to_who_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,11 @@ struct expected {
     {                                                                          \
         WATCH_LISTING, WATCH_DO_CANCEL | WATCH_DO_BEGIN | WATCH_DO_LIST        \
     }
+#define ANEW                                                                   \
+    {                                                                          \
+        WATCH_ASKING,                                                          \
+            WATCH_DO_CANCEL | WATCH_DO_BEGIN | WATCH_DO_STREAM | WATCH_DO_WAIT \
+    }
 #define FIRST_PAGE                                                             \
     {                                                                          \
         WATCH_LISTING, WATCH_DO_BEGIN | WATCH_DO_LIST                          \
@@ -137,6 +142,7 @@ struct expected {
 static const struct expected expected[WATCH_STATES][WATCH_EVENTS] = {
     [WATCH_IDLE] = {[WATCH_START] = STREAM},
     [WATCH_LISTING] = {[WATCH_STOP] = IDLE,
+                       [WATCH_REFRESH] = PAGES,
                        [WATCH_PAGE] = NEXT_PAGE,
                        [WATCH_LISTED] = OPEN,
                        [WATCH_EXPIRED] = TO_LIST,
@@ -147,6 +153,7 @@ static const struct expected expected[WATCH_STATES][WATCH_EVENTS] = {
                        [WATCH_CUT] = TO_LIST,
                        [WATCH_GARBLED] = TO_LIST},
     [WATCH_OPENING] = {[WATCH_STOP] = IDLE,
+                       [WATCH_REFRESH] = PAGES,
                        [WATCH_OPENED] = STAY(WATCHING),
                        [WATCH_ENDED] = TO_WATCH,
                        [WATCH_EXPIRED] = TO_LIST,
@@ -158,6 +165,7 @@ static const struct expected expected[WATCH_STATES][WATCH_EVENTS] = {
                        [WATCH_GARBLED] = TO_LIST,
                        [WATCH_TIMER] = TO_WATCH},
     [WATCH_WATCHING] = {[WATCH_STOP] = IDLE,
+                        [WATCH_REFRESH] = PAGES,
                         [WATCH_ENDED] = TO_WATCH,
                         [WATCH_EXPIRED] = TO_LIST,
                         [WATCH_TOO_NEW] = TO_LIST,
@@ -167,6 +175,7 @@ static const struct expected expected[WATCH_STATES][WATCH_EVENTS] = {
                         [WATCH_CUT] = TO_WATCH,
                         [WATCH_GARBLED] = TO_LIST},
     [WATCH_ASKING] = {[WATCH_STOP] = IDLE,
+                      [WATCH_REFRESH] = ANEW,
                       [WATCH_OPENED] = FILL,
                       [WATCH_ENDED] = TO_LIST,
                       [WATCH_EXPIRED] = TO_LIST,
@@ -178,6 +187,7 @@ static const struct expected expected[WATCH_STATES][WATCH_EVENTS] = {
                       [WATCH_GARBLED] = PAGES,
                       [WATCH_TIMER] = TO_LIST},
     [WATCH_FILLING] = {[WATCH_STOP] = IDLE,
+                       [WATCH_REFRESH] = ANEW,
                        [WATCH_CHANGE] = FILL,
                        [WATCH_BOOKMARK] = FILL,
                        [WATCH_FILLED] = FILLED,
@@ -191,7 +201,8 @@ static const struct expected expected[WATCH_STATES][WATCH_EVENTS] = {
                        [WATCH_GARBLED] = PAGES,
                        [WATCH_TIMER] = PAGES},
     [WATCH_TO_LIST] = {[WATCH_STOP] = IDLE, [WATCH_TIMER] = FIRST_PAGE},
-    [WATCH_TO_WATCH] = {[WATCH_STOP] = IDLE, [WATCH_TIMER] = REOPEN},
+    [WATCH_TO_WATCH] =
+        {[WATCH_STOP] = IDLE, [WATCH_REFRESH] = PAGES, [WATCH_TIMER] = REOPEN},
 };
 
 /* What is not named in the table. */
@@ -248,6 +259,44 @@ streamed(void)
 
     with(&run, WATCH_FILLED, "7");
     return run;
+}
+
+/* No version stands for the newest; the one seen last would do with less. */
+static void
+test_refresh_asks_for_the_newest_state(void **state)
+{
+    static const enum watch_state states[] = {WATCH_WATCHING, WATCH_TO_LIST};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(states); i++) {
+        struct run run = in_state(states[i]);
+        struct watch_todo todo = step(&run, WATCH_REFRESH);
+
+        if (states[i] == WATCH_TO_LIST)
+            todo = step(&run, WATCH_TIMER);
+        assert_true((todo.actions & WATCH_DO_BEGIN) != 0);
+        assert_null(todo.version);
+        assert_null(todo.more);
+        watch_free(run.w);
+    }
+}
+
+/* Its snapshot is that of what was asked for last, in pages as well. */
+static void
+test_refresh_begins_with_the_first_page(void **state)
+{
+    struct run run = in_state(WATCH_LISTING);
+    struct watch_todo todo = say(&run, WATCH_PAGE, "8", "token", 0);
+
+    (void)state;
+    assert_string_equal(todo.more, "token");
+    todo = step(&run, WATCH_REFRESH);
+    assert_null(todo.more);
+    assert_int_equal(todo.actions,
+                     WATCH_DO_CANCEL | WATCH_DO_BEGIN | WATCH_DO_LIST);
+    with(&run, WATCH_LISTED, "9");
+    assert_string_equal(watch_version(run.w), "9");
+    watch_free(run.w);
 }
 
 static void
@@ -719,6 +768,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_state_with_every_event),
         cmocka_unit_test(test_first_list_asks_for_the_newest_state),
+        cmocka_unit_test(test_refresh_asks_for_the_newest_state),
+        cmocka_unit_test(test_refresh_begins_with_the_first_page),
         cmocka_unit_test(test_streaming_list_goes_on_as_a_watch),
         cmocka_unit_test(
             test_A06_versions_of_a_list_that_is_not_complete_do_not_count),

@@ -72,9 +72,9 @@ mark(struct fixture *f)
 static void
 tell(struct fixture *f)
 {
-    informer_run(&f->e);
-    while (placer_hear(&f->e, &f->e.feed))
-        ;
+    while (informer_run(&f->e))
+        while (placer_hear(&f->e, &f->e.feed))
+            ;
 }
 
 static void

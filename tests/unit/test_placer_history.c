@@ -422,6 +422,70 @@ do_move_rack(struct estate *e)
     api_store(e, rack);
 }
 
+static bool
+is_bound(struct estate *e, struct str uid)
+{
+    const struct object *rack;
+    size_t pos = 0;
+
+    while ((rack = map_next(&e->objects[KIND_RACK], &pos)) != NULL)
+        for (size_t i = 0; i < rack->rack.slot_count; i++)
+            if (str_eq(rack->rack.slots[i].node.uid, uid))
+                return true;
+    return false;
+}
+
+/* The end of a term is that of its requests, too. */
+static bool
+is_another_leading(const struct estate *e)
+{
+    const struct slot *s;
+    size_t pos = 0;
+
+    while ((s = map_next(&e->projector.slots, &pos)) != NULL)
+        if (s->in_flight && s->stage == STAGE_SENT)
+            return false;
+    return e->term == 0;
+}
+
+/* Another replica leads: it binds a Node to the first free slot. */
+static void
+do_bind_elsewhere(struct estate *e)
+{
+    struct object *rack = any_object(e, KIND_RACK);
+    const struct object *n = any_object(e, KIND_NODE);
+    const struct object_slot *free_slot = NULL;
+    struct buf spec = {0};
+    char before[32];
+    const char *at;
+
+    if (!is_another_leading(e) || rack == NULL || n == NULL ||
+        rack->meta.deleting || is_bound(e, n->meta.uid))
+        return;
+    for (size_t i = 0; i < rack->rack.slot_count && free_slot == NULL; i++)
+        if (rack->rack.slots[i].node.name.n == 0)
+            free_slot = &rack->rack.slots[i];
+    if (free_slot == NULL || rack->rack.spec_ours != rack->rack.managed)
+        return;
+    estate_note(e, "another leader binds %s in %s", n->meta.name.s,
+                rack->meta.name.s);
+    rack = api_edit(rack);
+    snprintf(before, sizeof(before),
+             "{\"index\":%d,\"gpus\":", (int)free_slot->index);
+    at = strstr(rack->spec.s, before);
+    if (at != NULL) {
+        at = strchr(at, ',');
+        buf_add(&spec, rack->spec.s, (size_t)(at - rack->spec.s));
+        buf_printf(&spec, ",\"nodeRef\":{\"name\":\"%s\",\"uid\":\"%s\"}%s",
+                   n->meta.name.s, n->meta.uid.s, at);
+        rack->spec = arena_str(&rack->arena, buf_str(&spec));
+        read_spec(rack);
+    }
+    rack->meta.generation++;
+    api_store(e, rack);
+    buf_fini(&spec);
+}
+
 /* A rack of nobody under a name that is to be ours. */
 static void
 do_squat(struct estate *e)
@@ -553,10 +617,13 @@ static void
 change_term(struct estate *e)
 {
     estate_note(e, "term %s", e->term == 0 ? "begins" : "ends");
-    if (e->term == 0)
-        estate_begin_term(e);
-    else
+    if (e->term != 0) {
         estate_end_term(e);
+        return;
+    }
+    for (int i = below(e, 4); i > 0; i--)
+        do_bind_elsewhere(e);
+    estate_begin_term(e);
 }
 
 static void

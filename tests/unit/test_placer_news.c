@@ -213,7 +213,7 @@ test_12_what_stands_has_been_said(void **state)
     stand(&s, NULL);
     assert_events(&s, "");
     placer_term_ended(&s.p);
-    placer_term_began(&s.p, 2);
+    sim_term(&s, 2);
     assert_events(&s, "");
     sim_fini(&s);
 
@@ -244,7 +244,7 @@ test_12_a_standby_says_nothing(void **state)
     declare(&s, 1, GROUP);
     sim_synced(&s);
     assert_events(&s, "");
-    placer_term_began(&s.p, 2);
+    sim_term(&s, 2);
     assert_events(&s, "lab Normal Accepted (Admit)");
     sim_fini(&s);
 }

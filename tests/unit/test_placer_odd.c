@@ -310,7 +310,7 @@ any_death(struct chaos *c)
         sim_frame(&c->s, MSG_WRITTEN_END, 0, NULL);
     } else {
         placer_term_ended(&c->s.p);
-        placer_term_began(&c->s.p, (uint64_t)c->s.version + 2);
+        sim_term(&c->s, (uint64_t)c->s.version + 2);
     }
 }
 

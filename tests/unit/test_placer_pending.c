@@ -181,7 +181,7 @@ test_a_term_ends(void **state)
     placer_term_ended(&s.p);
     sim_batch(&s);
     assert_int_equal(sim_said(&s, MSG_RACK_LOOK, NULL), 0);
-    placer_term_began(&s.p, 2);
+    sim_term(&s, 2);
     assert_int_equal(sim_said(&s, MSG_RACK_LOOK, rack), 1);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, rack), 1);
     sim_fini(&s);
@@ -208,7 +208,7 @@ test_nothing_is_planned_before_the_ledger_is_settled(void **state)
     for (size_t i = 0; i < nitems(versions); i++) {
         s = (struct sim){.count = 0};
         placer_init(&s.p, sim_hear, &s);
-        placer_term_began(&s.p, 1);
+        sim_term(&s, 1);
         sim_frame(&s, MSG_SYNC_BEGIN, 0, NULL);
         sim_profile(&s, "p", 1, 1);
         declare(&s, 1, false, "[" GROUP("a", 1) "]");
@@ -327,7 +327,7 @@ test_M14_a_rack_is_refused(void **state)
     sim_forget(&s);
     /* Others may have led, and the API server be another one. */
     placer_term_ended(&s.p);
-    placer_term_began(&s.p, 2);
+    sim_term(&s, 2);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, rack), 1);
     sim_fini(&s);
 }
@@ -422,7 +422,7 @@ test_the_term_was_planned_though_the_projector_is_away(void **state)
     placer_projector_lost(&s.p);
     assert_int_equal(s.p.led, 1);
     placer_term_ended(&s.p);
-    placer_term_began(&s.p, 2);
+    sim_term(&s, 2);
     assert_int_equal(s.p.led, 1);
     sim_frame(&s, MSG_WRITTEN_END, 0, NULL);
     assert_int_equal(s.p.led, 2);
