@@ -142,6 +142,14 @@ refuse_recording(struct client *c, const struct process *p)
     return true;
 }
 
+/* Before the file is opened, and emptied. */
+static void
+run_may_record(struct client *c, const struct call *call)
+{
+    if (!refuse_recording(c, call->worker))
+        client_reply(c, true, STR(""));
+}
+
 /* Its next process records from its start on, and so all there is. */
 static void
 run_record(struct client *c, const struct call *call)
@@ -198,6 +206,7 @@ static const struct {
     {"restart", true, 1, 1, run_restart},
     {"lend", true, 1, 1, run_lend},
     {"tap", true, 2, 2, run_tap},
+    {"may-record", true, 1, 1, run_may_record},
     {"record", true, 1, 1, run_record},
 };
 

@@ -143,28 +143,42 @@ follow(struct record *r)
     return EXIT_FINE;
 }
 
+/* A command about the worker; fd is -1 or goes with it. The exit status. */
 static int
-run(struct record *r)
+command(const struct record *r, const char *name, int fd)
 {
-    const struct ctl_args *args = r->args;
-    const char *arguments[] = {args->operands[0]};
+    const char *arguments[] = {r->args->operands[0]};
     struct live_reply reply;
+    int status = EXIT_FINE;
     struct err err;
-    int status;
+    int rc =
+        fd < 0 ? live_command(r->live, name, arguments, 1, NULL, NULL, &reply,
+                              &err)
+               : live_command_fd(r->live, name, arguments, 1, fd, &reply, &err);
 
-    if (live_command_fd(r->live, "record", arguments, 1, r->fd, &reply, &err) !=
-        0)
-        return ctl_fail(args, "%s", err.text);
-    if (reply.ok) {
-        fprintf(stderr, "mokkactl record: %s is recorded%s\n", arguments[0],
-                r->end == 0 ? ", until ^C" : "");
-        status = follow(r);
-    } else {
-        status =
-            ctl_fail(args, "%.*s", (int)reply.text.len, buf_bytes(&reply.text));
-    }
+    if (rc != 0)
+        return ctl_fail(r->args, "%s", err.text);
+    if (!reply.ok)
+        status = ctl_fail(r->args, "%.*s", (int)reply.text.len,
+                          buf_bytes(&reply.text));
     live_reply_fini(&reply);
     return status;
+}
+
+/* 0, or -1 if the text is no number of seconds. */
+static int
+read_seconds(const char *text, int64_t *end)
+{
+    char *rest;
+    long n;
+
+    if (text == NULL)
+        return 0;
+    n = strtol(text, &rest, 10);
+    if (*rest != '\0' || n < 1 || n > SECONDS_MAX)
+        return -1;
+    *end = clock_now() + n * CLOCK_SECOND;
+    return 0;
 }
 
 /* The file, or -1 and err. */
@@ -187,28 +201,28 @@ open_file(struct record *r, struct err *err)
     return r->fd < 0 ? err_errno(err, "no file in memory") : 0;
 }
 
-/* 0, or -1 if the text is no number of seconds. */
+/* The file is opened only once nothing is in the way: that empties it. */
 static int
-read_seconds(const char *text, int64_t *end)
+run(struct record *r)
 {
-    char *rest;
-    long n;
+    struct err err;
 
-    if (text == NULL)
-        return 0;
-    n = strtol(text, &rest, 10);
-    if (*rest != '\0' || n < 1 || n > SECONDS_MAX)
-        return -1;
-    *end = clock_now() + n * CLOCK_SECOND;
-    return 0;
+    if (command(r, "may-record", -1) != EXIT_FINE)
+        return EXIT_ERROR;
+    if (open_file(r, &err) != 0)
+        return ctl_fail(r->args, "%s", err.text);
+    if (command(r, "record", r->fd) != EXIT_FINE)
+        return EXIT_ERROR;
+    fprintf(stderr, "mokkactl record: %s is recorded%s\n", r->args->operands[0],
+            r->end == 0 ? ", until ^C" : "");
+    return follow(r);
 }
 
 int
 run_record(const struct ctl_args *args)
 {
-    struct record r = {.args = args};
+    struct record r = {.args = args, .fd = -1};
     const char *seconds = ctl_value(args, "seconds");
-    struct err err;
     int status;
 
     if (read_seconds(seconds, &r.end) != 0)
@@ -216,8 +230,6 @@ run_record(const struct ctl_args *args)
                         "--seconds must be a number from 1 to %d, but is "
                         "%s",
                         SECONDS_MAX, seconds);
-    if (open_file(&r, &err) != 0)
-        return ctl_fail(args, "%s", err.text);
     sigemptyset(&r.signals);
     sigaddset(&r.signals, SIGINT);
     sigaddset(&r.signals, SIGTERM);
@@ -227,6 +239,7 @@ run_record(const struct ctl_args *args)
     r.live = run_open(args);
     status = r.live == NULL ? EXIT_ERROR : run(&r);
     live_close(r.live);
-    close(r.fd);
+    if (r.fd >= 0)
+        close(r.fd);
     return status;
 }

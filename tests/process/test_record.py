@@ -156,12 +156,17 @@ class Refused(RecordTest):
             said = self.refused("record", name, str(self.folder / "x"))
             self.assertIn(f"{name} cannot be recorded", said)
             self.assertIn("mokkactl tap", said)
+            self.assertFalse((self.folder / "x").exists())
         self.assertIn('no worker "nobody"', self.refused("record", "nobody", "-"))
 
     def test_one_recording_at_a_time(self):
         process = self.begin(self.file)
         self.assertIn("recorded already", self.refused("record", "placer", "-"))
-        self.assertIn("in use by another", self.refused("record", "placer", str(self.file)))
+        other = self.folder / "other"
+        other.write_bytes(self.file.read_bytes())
+        before = other.read_bytes()
+        self.assertIn("recorded already", self.refused("record", "placer", str(other)))
+        self.assertEqual(other.read_bytes(), before)
         self.assertEqual(self.end(process), "")
         self.replay()
 
