@@ -69,6 +69,7 @@ struct supervisor {
     struct health health;
     struct buf readiness; /* body of the last READINESS */
     char *identity;
+    char *address;   /* of the HTTP listener, with its real port */
     int64_t started; /* clock_wall() */
     int resources[RESOURCE_COUNT];
     struct lease_page *page;

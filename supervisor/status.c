@@ -116,6 +116,7 @@ status_write(struct buf *out, const struct supervisor *sup)
     add_text(out, "leaseName",
              options_get(sup->options, "leader-election-name"));
     add_text(out, "controlSocket", control_where(sup->control));
+    add_text(out, "address", sup->address);
     add_time(out, "time", clock_wall());
     add_bool(out, "ready", ready);
     add_text(out, "reason", reason.text);

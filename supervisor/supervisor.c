@@ -202,6 +202,7 @@ open_resources(struct supervisor *sup, struct err *err)
     if (listener < 0)
         return err_prefix(err, "--listen-addr");
     sup->resources[RESOURCE_LISTENER] = listener;
+    sup->address = mem_strdup(address);
     log_info("HTTP listening", F_STR("addr", address));
     if (recording[0] != '\0') {
         sup->resources[RESOURCE_RECORDING] = recording_open(recording, err);
@@ -274,6 +275,7 @@ release(struct supervisor *sup)
     lease_page_unmap(sup->page);
     buf_fini(&sup->readiness);
     free(sup->identity);
+    free(sup->address);
     event_base_free(sup->base);
 }
 

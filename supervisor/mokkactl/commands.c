@@ -215,15 +215,20 @@ static const struct ctl_command commands[] = {
         .name = "support",
         .operands = "FILE",
         .says = "one archive with all that helps others to help",
-        .about = "Writes a tar file (- is stdout): version, status, what "
-                 "informer, placer and projector\nhold, and the findings of "
-                 "mokkactl check. What cannot be had is told in its place.\n"
-                 "There are names of Nodes and racks in it, and no secrets. "
-                 "Add the log:\n\n  kubectl logs deploy/mokka-control-plane > "
-                 "mokka.log",
-        .examples = "  kubectl mokka support - > "
-                    "mokka-support.tar\n",
-        .options = {SOCKET, KUBECONFIG, LEASE},
+        .about =
+            "Writes a tar file (- is stdout): version, status, metrics, "
+            "what informer, placer\nand projector hold, and the findings "
+            "of mokkactl check. What cannot be had is told\nin its place. "
+            "There are names of Nodes and racks in it, and no secrets. The "
+            "log is\nadded with --log, and of itself by kubectl mokka "
+            "support FILE.",
+        .examples = "  kubectl mokka support mokka-support.tar\n"
+                    "  mokkactl support mokka-support.tar --log "
+                    "control-plane.log\n",
+        .options = {SOCKET,
+                    KUBECONFIG,
+                    LEASE,
+                    {"log", '\0', "FILE", "the control plane's log"}},
         .run = run_support,
     },
     {

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/kube/json.h"
 #include "common/mem.h"
+#include "supervisor/mokkactl/page.h"
 #include "supervisor/mokkactl/plan.h"
 #include "supervisor/mokkactl/run.h"
 
@@ -82,6 +84,27 @@ add_command(FILE *out, struct live *live, const char *file, const char *name,
     live_reply_fini(&reply);
 }
 
+/* The metrics, which are at the address that the status tells. */
+static void
+add_metrics(FILE *out, struct live *live)
+{
+    struct live_reply reply;
+    struct buf page = {0};
+    json_t *status = NULL;
+    struct err err;
+
+    if (live_command(live, "status", NULL, 0, NULL, NULL, &reply, &err) == 0) {
+        status = kube_json_parse(buf_str(&reply.text), &err);
+        live_reply_fini(&reply);
+    }
+    if (status == NULL || page_get(kube_json_text(status, "address"),
+                                   "/metrics", &page, &err) != 0)
+        buf_addz(&page, err.text);
+    json_decref(status);
+    write_file(out, "mokka-support/metrics.txt", buf_str(&page));
+    buf_fini(&page);
+}
+
 static void
 add_live(FILE *out, const struct ctl_args *args)
 {
@@ -101,6 +124,7 @@ add_live(FILE *out, const struct ctl_args *args)
         snprintf(file, sizeof(file), "mokka-support/%s.jsonl", dumped[i]);
         add_command(out, live, file, "ask", arguments, 2);
     }
+    add_metrics(out, live);
     live_close(live);
 }
 
@@ -121,6 +145,28 @@ add_check(FILE *out, const struct ctl_args *args)
     free(text);
 }
 
+/* Of --log, which only whoever started the control plane knows. */
+static int
+add_log(FILE *out, const struct ctl_args *args)
+{
+    const char *name = ctl_value(args, "log");
+    FILE *file = name == NULL ? NULL : fopen(name, "re");
+    struct buf text = {0};
+    size_t n;
+
+    if (name == NULL)
+        return 0;
+    if (file == NULL)
+        return ctl_fail(args, "--log %s: %s", name, strerror(errno));
+    while ((n = fread(buf_room(&text, BLOCK), 1, BLOCK, file)) > 0)
+        buf_grew(&text, n);
+    fclose(file);
+    write_file(out, "mokka-support/log.jsonl", buf_str(&text));
+    buf_fini(&text);
+    return 0;
+}
+
+/* 0, or the exit status, and it was told why. */
 static int
 write_all(FILE *out, const struct ctl_args *args)
 {
@@ -129,7 +175,12 @@ write_all(FILE *out, const struct ctl_args *args)
         str_of("mokkactl " MOKKA_VERSION " (build " MOKKA_BUILD_ID ")\n"));
     add_live(out, args);
     add_check(out, args);
-    return write_end(out);
+    if (add_log(out, args) != 0)
+        return EXIT_ERROR;
+    if (write_end(out) != 0)
+        return ctl_fail(args, "%s: not all could be written",
+                        args->operands[0]);
+    return EXIT_FINE;
 }
 
 int
@@ -137,12 +188,11 @@ run_support(const struct ctl_args *args)
 {
     const char *file = args->operands[0];
     FILE *out = strcmp(file, "-") == 0 ? stdout : fopen(file, "wxe");
-    int status = EXIT_FINE;
+    int status;
 
     if (out == NULL)
         return ctl_fail(args, "%s: %s", file, strerror(errno));
-    if (write_all(out, args) != 0)
-        status = ctl_fail(args, "%s: not all could be written", file);
+    status = write_all(out, args);
     if (out != stdout)
         fclose(out);
     return status;

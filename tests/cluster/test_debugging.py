@@ -166,7 +166,7 @@ class Support(DebuggingTest):
     def test_support_is_an_archive_without_secrets(self):
         self.begin()
         done = self.ctl("support", "-", "--socket", str(self.plane.socket),
-                        "--namespace", harness.NAMESPACE)
+                        "--namespace", harness.NAMESPACE, "--log", str(self.plane.log))
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
             files = {m.name: archive.extractfile(m).read().decode()
@@ -175,6 +175,8 @@ class Support(DebuggingTest):
         self.assertTrue(status["ready"])
         self.assertEqual(files["mokka-support/informer.jsonl"].count('"kind":"Node"'), NODES)
         self.assertNotIn("WRONG", files["mokka-support/check.txt"])
+        self.assertRegex(files["mokka-support/metrics.txt"], r"(?m)^mokka_\S+ \d")
+        self.assertIn('"msg":"acquired the lease"', files["mokka-support/log.jsonl"])
         key = pathlib.Path(self.cluster.user).read_text()
         for secret in re.findall(r"(?:token|client-key-data): *(\S{20,})", key):
             self.assertNotIn(secret, "".join(files.values()))

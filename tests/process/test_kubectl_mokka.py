@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import subprocess
+import tarfile
 import tempfile
 import unittest
 
@@ -17,16 +18,20 @@ LEASE = "control-plane.mokka.nvidia.com"
 HOLDER = "mokka-0_823bf102-c6fc-4b96-8986-954b2b8b0f47"
 
 KUBECTL = """#!/usr/bin/env python3
-import json, os, sys
+import json, os, sys, tarfile
 folder = os.path.dirname(__file__)
 words = sys.argv[1:]
 with open(f"{folder}/asked", "a", encoding="utf-8") as out:
     out.write(json.dumps(words) + "\\n")
 with open(f"{folder}/answers", encoding="utf-8") as file:
     answers = json.load(file)
-for verb in ("leases", "lease", "pod", "exec"):
+for verb in ("leases", "lease", "pod", "logs", "exec"):
     if verb in words:
         status, text = answers[verb]
+        if "support" in words:
+            with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
+                tar.addfile(tarfile.TarInfo("mokka-support/version.txt"))
+            sys.exit(status)
         print(text, file=sys.stderr if status else sys.stdout)
         sys.exit(status)
 sys.exit(9)
@@ -45,7 +50,7 @@ class PluginTest(unittest.TestCase):
     def mokka(self, *words, status=0, run=None, environment=None, **answers):
         """(stdout, stderr, what kubectl was asked)"""
         answers = {"leases": (0, "mokka-system"), "lease": (0, HOLDER), "pod": (0, "pod/mokka-0"),
-                   "exec": (0, "done"), **answers}
+                   "exec": (0, "done"), "logs": (0, "a log"), **answers}
         (self.folder / "answers").write_text(json.dumps(answers))
         asked = self.folder / "asked"
         asked.write_text("")
@@ -110,6 +115,23 @@ class PluginTest(unittest.TestCase):
         self.assertIn("a command of mokkactl is missing", self.refused())
         self.assertIn("after --lease", self.refused("--lease"))
         self.assertIn("no option --wide", self.refused("--wide", "status"))
+
+    def test_8_support_has_the_logs(self):
+        file = self.folder / "support.tar"
+        self.assertEqual(self.mokka("support", file)[:2], ("", ""))
+        with tarfile.open(file) as archive:
+            self.assertEqual(sorted(archive.getnames()), [f"mokka-support/{name}" for name in (
+                "log-previous.jsonl", "log.jsonl", "version.txt")])
+            self.assertEqual(archive.extractfile("mokka-support/log.jsonl").read(), b"a log\n")
+        self.assertIn("is there already", self.refused("support", file))
+        file.unlink()
+        _, err, _ = self.mokka("support", file, logs=(1, "Forbidden"))
+        self.assertIn("the log is missing", err)
+        with tarfile.open(file) as archive:
+            self.assertIn("mokka-support/version.txt", archive.getnames())
+        # Of itself it goes to stdout, without them.
+        _, _, asked = self.mokka("support", "-")
+        self.assertEqual(asked[-1][-2:], ["support", "-"])
 
     def test_help_is_complete(self):
         out, _, asked = self.mokka("--help")
