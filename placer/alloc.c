@@ -227,6 +227,26 @@ alloc_pending(const struct alloc_group *g)
     return g->waiting.count - alloc_assignable(g) + g->held;
 }
 
+size_t
+alloc_all_pending(const struct alloc *a)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < a->group_count; i++)
+        sum += alloc_pending(&a->groups[i]);
+    return sum;
+}
+
+size_t
+alloc_all_conflicts(const struct alloc *a)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < a->inventory_count; i++)
+        sum += a->conflicts[i];
+    return sum;
+}
+
 /* ---- classification ---------------------------------------------------- */
 
 /* The name of a Node, also of one that only bindings name. */

@@ -138,6 +138,9 @@ decide_waits_to_grow(struct placer *p, const struct plan_rack *rack,
 
     if (!grows(rack, have) || !is_awaiting(p, inventory))
         return false;
+    log_debug("admission waits for what is released",
+              F_STR("inventory", plan_ref(rack->group->inventory).name.s),
+              F_STR("rack", rack->name));
     placer_hold(p, rack->name);
     return true;
 }
@@ -178,6 +181,16 @@ is_out_of_our_hands(const struct object_rack *rack)
     return rack->meta.deleting;
 }
 
+static void
+tell_retired(const struct object_rack *rack, enum release why)
+{
+    log_info("rack retired", F_STR("rack", rack->meta.name.s),
+             F_STR("reason", release_name(why)),
+             F_STR("inventory", rack->inventory.name.s),
+             F_STR("rackGroup", rack->group.s), F_INT("rackIndex", rack->index),
+             F_STR("profileRevision", rack->revision.s));
+}
+
 /* Its bindings are those of the inventory that controls it, whichever its spec
  * names by now. */
 static void
@@ -194,8 +207,11 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
     for (size_t i = 0; i < r->o.slot_count; i++)
         if (r->o.slots[i].node.name.n > 0)
             all = decide_clean(p, &rack, &r->o.slots[i]) && all;
-    if (!all)
+    if (!all) {
+        log_debug("retirement waits for Nodes", F_STR("rack", target.name.s),
+                  F_STR("reason", release_name(why)));
         return;
+    }
     if (is_out_of_our_hands(&r->o)) {
         wish_drop(&p->wishes, ACTION_RACK, target.name);
         return;
@@ -204,8 +220,7 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
     if (!decide_want(p, ACTION_RACK, &target, MSG_RACK_DELETE, &body) ||
         wish_look(&p->wishes, ACTION_RACK, target.name).state != WISH_OPEN)
         return;
-    log_debug("rack retired", F_STR("rack", target.name.s),
-              F_STR("reason", release_name(why)));
+    tell_retired(&rack, why);
     pending_begin(p, &(struct pending_write){
                          .rack = target.name.s,
                          .where = {.inventory = rack.inventory,

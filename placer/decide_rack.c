@@ -142,11 +142,30 @@ rack_stands(const struct world_rack *have, const struct plan_rack *rack,
     return have->o.slot_count == (size_t)per_rack + s->kept_count;
 }
 
+/* What stands is written anew, not only its bindings. */
+static void
+tell_rendering(const struct plan_rack *rack, const struct world_rack *have,
+               const struct slots *s)
+{
+    const struct profile *profile = rack->group->profile;
+
+    if (have == NULL || is_rendered(have, rack, s))
+        return;
+    log_info("rack re-rendered", F_STR("rack", rack->name),
+             F_STR("inventory", plan_ref(rack->group->inventory).name.s),
+             F_STR("rackGroup", rack->group->spec->id.s),
+             F_INT("rackIndex", rack->index),
+             F_STR("profileRevision", profile->revision),
+             F_STR("reason", str_is(have->o.revision, profile->revision)
+                                 ? "RackChanged"
+                                 : "ProfileChanged"));
+}
+
 /* Says it, and takes it for standing from now on. */
 static void
-send_rack(struct placer *p, const struct rack_input *in,
-          const struct world_rack *have, const struct intent_rack *i,
-          const struct slots *s)
+send_rack(struct placer *p, const struct plan_rack *rack,
+          const struct rack_input *in, const struct world_rack *have,
+          const struct intent_rack *i, const struct slots *s)
 {
     struct buf body = {0};
 
@@ -154,6 +173,7 @@ send_rack(struct placer *p, const struct rack_input *in,
     if (!decide_want(p, ACTION_RACK, &i->target, MSG_RACK_WRITE, &body) ||
         wish_look(&p->wishes, ACTION_RACK, i->target.name).state != WISH_OPEN)
         return;
+    tell_rendering(rack, have, s);
     tell_bindings(in, i->target.name.s, have, s->nodes);
     if (have != NULL)
         tell_releases(p, have, s->nodes, s->room);
@@ -207,7 +227,7 @@ write_rack(struct placer *p, const struct plan_rack *rack,
         i.finalizers = wanted.finalizers;
         i.owners = wanted.owners;
         i.spec = buf_str(&spec);
-        send_rack(p, &in, have, &i, s);
+        send_rack(p, rack, &in, have, &i, s);
     }
     buf_fini(&spec);
     arena_fini(&arena);

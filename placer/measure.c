@@ -59,15 +59,10 @@ measure_racks(const struct placer *p, struct metrics *m)
 static void
 measure_nodes(const struct placer *p, struct metrics *m)
 {
-    size_t conflicts = 0;
-    size_t pending = 0;
-
-    for (size_t i = 0; i < p->alloc.inventory_count; i++)
-        conflicts += p->alloc.conflicts[i];
-    for (size_t i = 0; i < p->alloc.group_count; i++)
-        pending += alloc_pending(&p->alloc.groups[i]);
-    metrics_set(m, METRIC_NODES_CONFLICTING, 0, 0, (int64_t)conflicts);
-    metrics_set(m, METRIC_NODES_PENDING, 0, 0, (int64_t)pending);
+    metrics_set(m, METRIC_NODES_CONFLICTING, 0, 0,
+                (int64_t)alloc_all_conflicts(&p->alloc));
+    metrics_set(m, METRIC_NODES_PENDING, 0, 0,
+                (int64_t)alloc_all_pending(&p->alloc));
 }
 
 void

@@ -464,6 +464,16 @@ settle_left(struct placer *p)
     forget_names(&p->left);
 }
 
+static void
+tell_plan(const struct placer *p)
+{
+    log_debug(
+        "allocation planned", F_INT("inventories", p->plan.inventory_count),
+        F_INT("groups", p->alloc.group_count), F_INT("intents", p->wishes.open),
+        F_INT("pendingNodes", alloc_all_pending(&p->alloc)),
+        F_INT("conflictedNodes", alloc_all_conflicts(&p->alloc)));
+}
+
 /* One pass: say what differs between wanted and standing. */
 static void
 plan(struct placer *p)
@@ -481,6 +491,7 @@ plan(struct placer *p)
     decide(p);
     status_inventories(p);
     p->led = p->term;
+    tell_plan(p);
 }
 
 /* A new link, or a new term, is opened with a plan in brackets. */

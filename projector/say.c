@@ -2,6 +2,7 @@
 #include "projector/say.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/api.h"
 #include "common/kube/json.h"
@@ -23,9 +24,27 @@ name_of(const struct task_facts *facts)
     return facts->intent->target.name.s;
 }
 
+/* The profile's, the first that a rendering has; "" if it has none. */
+static char *
+revision_of(struct str spec)
+{
+    static const char before[] = "\"revision\":\"";
+    const char *at =
+        spec.n == 0 ? NULL : memmem(spec.s, spec.n, before, sizeof(before) - 1);
+    const char *end = NULL;
+
+    if (at != NULL) {
+        at += sizeof(before) - 1;
+        end = memchr(at, '"', (size_t)(spec.s + spec.n - at));
+    }
+    return end == NULL ? mem_strdup("")
+                       : mem_printf("%.*s", (int)(end - at), at);
+}
+
 static void
 say_rack(const struct task_facts *facts)
 {
+    char *revision = revision_of(facts->intent->rack.spec);
     struct pairs labels = facts->intent->rack.labels;
     const char *index = text_of(pairs_get(labels, STR(LABEL_INDEX)));
 
@@ -38,7 +57,9 @@ say_rack(const struct task_facts *facts)
                   text_of(pairs_get(labels, STR(LABEL_INVENTORY)))),
             F_STR("rackGroup", text_of(pairs_get(labels, STR(LABEL_GROUP)))),
             F_INT("rackIndex", strtoll(index, NULL, 10)),
+            F_STR("profileRevision", revision),
             {0}});
+    free(revision);
 }
 
 static void
