@@ -119,6 +119,31 @@ class Install(ChartTest):
                   "--set", "controlPlane.replicas=2")
         self.helm("rollback", "mokka", "1", "--namespace", NAMESPACE)
 
+    def test_10_4_one_release_is_switched_off_for_another(self):
+        """As docs/migrating.md says, of the original's chart, which has the same
+        value and the same names."""
+        self.install(release="old", namespace="olden")
+        self.assertIn("release old in namespace olden", self.refused(
+            "install", "mokka", charts.CHART, "--namespace", NAMESPACE))
+        self.helm("upgrade", "old", charts.CHART, "--namespace", "olden",
+                  "--reuse-values", "--set", "controlPlane.enabled=false")
+        self.install()
+        self.helm("uninstall", "mokka", "--namespace", NAMESPACE)
+        self.helm("upgrade", "old", charts.CHART, "--namespace", "olden",
+                  "--reuse-values", "--set", "controlPlane.enabled=true")
+
+    def test_X01_kinds_of_another_release_are_handed_over(self):
+        self.helm("uninstall", "mokka-crds")
+        self.helm("install", "theirs", charts.CRDS, "--namespace", "kinds",
+                  "--create-namespace", "--take-ownership")
+        said = self.refused("install", "mokka-crds", charts.CRDS, "--namespace", "default")
+        self.assertIn("release-name", said)
+        page = (ROOT / "docs" / "migrating.md").read_text()
+        annotate, = re.findall(r"^kubectl (annotate .*)$", page, re.MULTILINE)
+        self.cluster.kubectl(*annotate.split())
+        self.helm("upgrade", "--install", "mokka-crds", charts.CRDS, "--namespace",
+                  "default")
+
     def test_10_4_a_control_plane_of_nobody_is_in_the_way(self):
         self.cluster.api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
             "metadata": {"name": FIXED}, "roleRef": {

@@ -2,9 +2,12 @@
 """A cluster that changes hands: what stands is not written again, whoever wrote
 it, and a rolling upgrade loses and doubles nothing."""
 
+import os
+import subprocess
 import time
 import unittest
 
+import harness
 import original
 import replicas
 from harness import wait_for
@@ -63,6 +66,29 @@ class Standing(ReplicaTest):
         self.cluster.api.delete("/api/v1/nodes/worker-0-0")
         wait_for("the slot to be given up", 20, lambda: len(
             self.cluster.projected_slots()[0]) == 3)
+
+
+    def test_1_what_would_be_taken_over_is_known_before(self):
+        """The commands of docs/migrating.md, by somebody who may read."""
+        original.Original(self.cluster)
+        page = (harness.ROOT / "docs" / "migrating.md").read_text()
+        look = page.split("## Look first")[1].split("```sh\n")[1].split("```")[0]
+        self.assertEqual(self.shell(look), (0, ""))
+        path = "/api/v1/nodes/worker-0-0"
+        self.cluster.api.merge(path, {"metadata": {"labels": {
+            "mokka.nvidia.com/sgpu-node": None}}})
+        status, said = self.shell(look)
+        self.assertEqual(status, 2)
+        self.assertIn("release slot 0 Node worker-0-0", said)
+
+    def shell(self, commands):
+        """(exit status, what was printed)"""
+        path = f"{harness.PROGRAM.parent}:{self.cluster.bin}:{os.environ['PATH']}"
+        done = subprocess.run(
+            commands, shell=True, text=True, stdout=subprocess.PIPE, check=False,
+            cwd=self.cluster.directory,
+            env=dict(os.environ, PATH=path, KUBECONFIG=self.cluster.kubeconfig))
+        return done.returncode, done.stdout
 
 
 class Rolling(ReplicaTest):
