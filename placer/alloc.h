@@ -179,8 +179,8 @@ int64_t alloc_free_from(const struct alloc_group *g, int64_t from);
 /* Nodes that wait and get nothing now. */
 size_t alloc_pending(const struct alloc_group *g);
 
-/* Of all groups; and Nodes that several groups claim, counted for each inventory
- * that does. */
+/* Of all groups; and Nodes that several groups claim, counted for each
+ * inventory that does. */
 size_t alloc_all_pending(const struct alloc *a);
 size_t alloc_all_conflicts(const struct alloc *a);
 
