@@ -196,7 +196,8 @@ class Values(unittest.TestCase):
         self.assertEqual(pod["affinity"], {"nodeAffinity": {}})
         self.assertEqual(pod["topologySpreadConstraints"], [{"maxSkew": 1}])
         metadata = r["Deployment"]["spec"]["template"]["metadata"]
-        self.assertEqual(metadata["annotations"], {"a": "b"})
+        self.assertEqual(metadata["annotations"], {
+            "a": "b", "kubectl.kubernetes.io/default-container": "control-plane"})
         self.assertEqual(metadata["labels"]["team"], "lab")
         self.assertEqual(metadata["labels"]["app.kubernetes.io/component"], "control-plane")
         # helm test asks about the same Lease.
