@@ -67,10 +67,23 @@ class Rbac(harness.Estate):
         """Takes it out of the role, until the end of the test, or give()."""
         whole = self.role(path)
         self.cluster.api.ask("PUT", path, without(whole, *what))
+        wait_for("the role to be in force", 20, lambda: not self.may(path, *what))
         return whole
 
     def give(self, path, whole):
         self.cluster.api.ask("PUT", path, whole)
+        for what in pairs(whole):
+            wait_for("the role to be in force", 20, lambda w=what: self.may(path, *w))
+
+    def may(self, path, group, resource, verb):
+        """Whether the server lets the control plane do it; a role that was changed
+        is in force a moment later."""
+        plural, _, sub = resource.partition("/")
+        space = path.split("/namespaces/")[-1].split("/")[0] if "/namespaces/" in path else ""
+        return self.cluster.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+            "spec": {"user": harness.USER, "resourceAttributes": {
+                "group": group, "resource": plural, "subresource": sub, "verb": verb,
+                "namespace": space}}})["status"]["allowed"]
 
     def test_10_3_the_table_is_that_of_the_chart(self):
         granted = {}
