@@ -17,6 +17,7 @@
 #include "proto/pack.h"
 #include "supervisor/client.h"
 #include "supervisor/control_name.h"
+#include "supervisor/wire.h"
 
 #define CLIENTS_MAX 16
 
@@ -241,7 +242,7 @@ end_recording(struct client *c)
     *recording = -1;
     log_info("recording ends", F_STR("worker", p->row->name),
              F_INT("generation", p->generation));
-    if (p->control == NULL || p->child.state != CHILD_RUNNING)
+    if (!wire_up(p)) /* it has no file of ours, and gets none */
         return;
     pack_array(&body, 2);
     pack_text(&body, "end-recording");

@@ -5,8 +5,9 @@
 #include "common/err.h"
 
 /*
- * The file of --record.  The supervisor opens it once and grants it to each
- * start of the placer, which writes (proto/recording.h) and opens nothing.
+ * The file of --record or mokkactl record.  Whoever was given its name opens it
+ * once; the supervisor grants it to each start of the placer, which writes
+ * (proto/recording.h) and opens nothing.
  *
  * Only the owner may read it; what was recorded there before is gone, but a
  * file that is no recording is left alone.  It is locked, so that no second

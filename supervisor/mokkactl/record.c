@@ -201,7 +201,8 @@ open_file(struct record *r, struct err *err)
     return r->fd < 0 ? err_errno(err, "no file in memory") : 0;
 }
 
-/* The file is opened only once nothing is in the way: that empties it. */
+/* The file is opened only once nothing is in the way: that empties it.  Until
+ * the worker runs again, which may take long, ^C ends us. */
 static int
 run(struct record *r)
 {
@@ -213,6 +214,7 @@ run(struct record *r)
         return ctl_fail(r->args, "%s", err.text);
     if (command(r, "record", r->fd) != EXIT_FINE)
         return EXIT_ERROR;
+    sigprocmask(SIG_BLOCK, &r->signals, NULL);
     fprintf(stderr, "mokkactl record: %s is recorded%s\n", r->args->operands[0],
             r->end == 0 ? ", until ^C" : "");
     return follow(r);
@@ -234,7 +236,6 @@ run_record(const struct ctl_args *args)
     sigaddset(&r.signals, SIGINT);
     sigaddset(&r.signals, SIGTERM);
     sigaddset(&r.signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &r.signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     r.live = run_open(args);
     status = r.live == NULL ? EXIT_ERROR : run(&r);

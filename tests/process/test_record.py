@@ -127,6 +127,42 @@ class Record(RecordTest):
         self.replay()
         self.no_longer_recorded()
 
+    def ask_held(self):
+        """mokkactl record of a placer whose start is held: the process, and the
+        pid of the placer."""
+        self.fine("hold", "placer")
+        self.addCleanup(self.ctl, "continue", "placer")
+        process = subprocess.Popen(
+            [str(self.shared.programs / "mokkactl"), "record", "--socket",
+             str(self.shared.socket), "placer", str(self.file)], stdin=subprocess.DEVNULL,
+            env={**os.environ, **driver.SANITIZERS})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, self.wait_worker("placer", state="held")["pid"]
+
+    def test_who_waits_for_the_placer_may_leave(self):
+        process, _ = self.ask_held()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(10), -signal.SIGINT)
+        self.fine("continue", "placer")
+        self.wait_worker("placer", state="running")
+        self.assertEqual(self.file.stat().st_size, 0)
+        self.no_longer_recorded()
+
+    def test_it_ends_with_whoever_asked_for_it_before_the_placer_runs(self):
+        process, placer = self.ask_held()
+        ends = len(self.shared.lines(msg="recording ends"))
+        os.kill(placer, signal.SIGSTOP)
+        self.fine("continue", "placer")
+        process.kill()
+        process.wait()
+        wait_for("the end", 10,
+                 lambda: len(self.shared.lines(msg="recording ends")) > ends)
+        os.kill(placer, signal.SIGCONT)
+        self.wait_worker("placer", state="running")
+        wait_for("the end", 10, lambda: self.records()[-1].kind == "E")
+        self.no_longer_recorded()
+
     def test_a_reader_that_leaves_ends_it(self):
         process = subprocess.Popen(
             f"'{self.shared.programs}/mokkactl' record --socket '{self.shared.socket}' "
