@@ -17,16 +17,6 @@
 enum { RACKS = 60, PER_RACK = 50, NODES = RACKS * PER_RACK };
 
 static void
-quiet(void *arg, enum log_level level, const char *msg,
-      const struct log_field *fields)
-{
-    (void)arg;
-    (void)level;
-    (void)msg;
-    (void)fields;
-}
-
-static void
 add_node(struct sim *s, int number)
 {
     char name[16];
@@ -67,7 +57,7 @@ start(struct sim *s)
                               "{\"matchLabels\":{\"pool\":\"a\"}}}}]",
                               RACKS + 1);
 
-    log_hand_to(quiet, NULL);
+    log_hand_to(sim_quiet, NULL);
     sim_init(s);
     sim_profile(s, "p", 1, PER_RACK);
     sim_inventory(s, &(struct sim_inventory){

@@ -17,16 +17,6 @@
 
 enum { RACKS = 20, PER_RACK = 2, NODES = RACKS * PER_RACK };
 
-static void
-quiet(void *arg, enum log_level level, const char *msg,
-      const struct log_field *fields)
-{
-    (void)arg;
-    (void)level;
-    (void)msg;
-    (void)fields;
-}
-
 /* Number i of an inventory; somebody else's clique is on it, or none. */
 static void
 put_node(struct sim *s, const char *inventory, int i, bool blocked)
@@ -93,7 +83,7 @@ put_rack(struct sim *s, const char *inventory, int index)
 static void
 start(struct sim *s)
 {
-    log_hand_to(quiet, NULL);
+    log_hand_to(sim_quiet, NULL);
     sim_init(s);
     sim_profile(s, "p", 1, PER_RACK);
     declare(s, "x", 1);

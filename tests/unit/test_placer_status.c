@@ -32,16 +32,6 @@ node(struct sim *s, const char *name, const char *pool)
     sim_node(s, &(struct sim_node){.name = name, .pool = pool, .created = 1});
 }
 
-static void
-quiet(void *arg, enum log_level level, const char *msg,
-      const struct log_field *fields)
-{
-    (void)arg;
-    (void)level;
-    (void)msg;
-    (void)fields;
-}
-
 /* The status of an object as last said; to be given back. */
 struct said {
     struct intent_status i;
@@ -221,7 +211,7 @@ test_status_6_1_racks_not_looked_at_yet_count(void **state)
     struct sim s;
 
     (void)state;
-    log_hand_to(quiet, NULL);
+    log_hand_to(sim_quiet, NULL);
     start(&s, "[" GROUP("a", 3000, "p", "a") "]");
     assert_true(s.p.starved);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), WISH_LIMIT);
