@@ -8,13 +8,14 @@
 /*
  * What was carried out lately, so that writing the same on the same object
  * again and again is noticed: an admission webhook, or another controller,
- * changes it each time, and no answer ever says so.  The second time rests 5 ms
- * after the first, each further one twice as long, up to 1000 s; something else
- * carried out on the object, or a minute of peace after the rest, starts anew.
+ * changes it each time, and no answer ever says so.  The second time is taken
+ * for a repair and does not rest, the third rests 5 ms after it, each further
+ * one twice as long, up to 1000 s; something else carried out on the object, or
+ * a minute of peace after the rest, starts anew.
  *
  * Objects and contents are hashes that the caller makes; two with the same
- * hash only cost each other a rest.  An object costs 48 bytes for a minute.  A
- * zeroed struct again is empty.
+ * hash only cost each other a rest.  An object takes 64 to 256 bytes; its place
+ * is for another one a minute after the rest.  A zeroed struct again is empty.
  */
 struct again {
     struct again_mark *marks;
@@ -38,6 +39,7 @@ struct again_look again_look(const struct again *a, uint64_t object,
  * often. */
 size_t again_count(const struct again *a, unsigned times, int64_t now);
 
+/* Frees what it has; it is empty again. */
 void again_fini(struct again *a);
 
 #endif

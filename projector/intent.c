@@ -10,8 +10,7 @@
 #include "projector/lane.h"
 
 #define NEVER INT64_MAX
-/* So long a rest is told. */
-#define RESTING CLOCK_SECOND
+#define RESTING CLOCK_SECOND /* a rest as long as that is told */
 
 struct intents {
     struct intents_pace pace;
@@ -140,7 +139,8 @@ tell_resting(struct intents *t, struct reply *reply, struct intent_slot *s,
         return false;
     order->rests = true;
     tell(t, reply, order->id, s, &(struct answer){0});
-    return reply->resting = true;
+    reply->resting = true;
+    return true;
 }
 
 /* What was carried out already, and does not stand for others' sake, waits. */
@@ -436,7 +436,6 @@ intents_finish(struct intents *t, struct intent_slot *s, const struct answer *a,
     struct order *next = s->next;
     bool current = next == NULL && !s->orphan && !s->emptied;
     bool replied = current && a->verdict == VERDICT_ENDED;
-
     bool told;
 
     if (replied)

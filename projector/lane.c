@@ -252,14 +252,12 @@ may_come_again(enum outcome outcome)
 void
 lane_count(struct lane *lane, const struct answer *a, int64_t now)
 {
+    if (a->verdict == VERDICT_ENDED)
+        lane->contested = a->outcome == OUTCOME_CONFLICT;
     if (a->verdict == VERDICT_FAILED ||
         (a->verdict == VERDICT_ENDED && may_come_again(a->outcome))) {
         count_failure(lane, a, now);
-        lane->contested = a->verdict == VERDICT_ENDED
-                              ? a->outcome == OUTCOME_CONFLICT
-                              : lane->contested;
     } else if (a->verdict == VERDICT_ENDED) {
-        lane->contested = false;
         lane->failures = 0;
         lane->rest = 0;
     }

@@ -39,7 +39,7 @@ struct lane {
     char *key;
     struct intent_slot *slots[LANE_SLOTS];
     bool busy;
-    bool contested; /* its last answer was a conflict */
+    bool contested; /* what was last wanted of it ended in a conflict */
     unsigned failures;
     int64_t rest; /* until then nothing is sent for it */
 };
