@@ -3,7 +3,7 @@
 # common.sh - what the scripts here share; sourced, never run.
 #
 # A cluster is a folder DIR:
-#   .mokka-node         marks the folder as ours; up and down lock it
+#   .mokka-node         marks the folder as ours
 #   unshare.pid         the process whose end ends the whole cluster
 #   cgroups             the cgroups that are its own, one on a line
 #   pki/, *.conf        keys, and kubeconfigs of its parts
