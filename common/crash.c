@@ -95,6 +95,14 @@ on_crash(int number, siginfo_t *info, void *context)
 }
 
 void
+crash_prepare(void)
+{
+    void *frame;
+
+    backtrace(&frame, 1); /* the unwinder is a library of its own */
+}
+
+void
 crash_watch(struct trace *trace)
 {
     struct sigaction action = {
@@ -102,9 +110,7 @@ crash_watch(struct trace *trace)
         .sa_flags = SA_SIGINFO | SA_ONSTACK,
     };
     stack_t none = {0};
-    void *frame;
 
-    backtrace(&frame, 1); /* loads what it needs, which a handler must not */
     self.trace = trace;
     sigaltstack(NULL, &none);
     if (none.ss_flags & SS_DISABLE) {

@@ -4,6 +4,9 @@
 
 #include "common/trace.h"
 
+/* Loads what crash_watch needs, which takes a file.  To be called before. */
+void crash_prepare(void);
+
 /*
  * Notes in the trace where this process crashes (SIGSEGV, SIGBUS, SIGFPE,
  * SIGILL, SIGABRT), then lets the crash take its course: the default, a core,

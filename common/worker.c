@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/answer.h"
@@ -18,6 +19,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "common/question.h"
+#include "common/sandbox/sandbox.h"
 #include "common/tap.h"
 #include "common/trace.h"
 #include "proto/object.h"
@@ -91,10 +93,12 @@ worker_option_duration(const struct worker *w, const char *name)
     return ns;
 }
 
+/* The first reason counts: the link may end before the loop does. */
 static void
 finish(struct worker *w, int status)
 {
-    w->status = status;
+    if (!w->over)
+        w->status = status;
     w->over = true;
     if (w->control != NULL)
         chan_flush(w->control);
@@ -213,6 +217,37 @@ worker_report_soon(struct worker *w, bool ok, const char *reason,
         event_add(w->report_timer, &tv);
 }
 
+static void
+say_sandboxed(struct worker *w, const char *lacking)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 1);
+    pack_text(&body, lacking);
+    chan_send(w->control, MSG_SANDBOXED, 0, buf_str(&body));
+    buf_fini(&body);
+}
+
+/* Before anything comes from others than the supervisor. */
+static void
+confine(struct worker *w)
+{
+    bool required = strcmp(worker_option(w, "require-sandbox"), "true") == 0;
+    struct sandbox *box = sandbox_new(w->ops->role);
+    struct err lacking;
+
+    if (w->ops->reach != NULL)
+        w->ops->reach(w->state, box);
+    sandbox_memory(box, atoll(worker_option(w, "memory")));
+    sandbox_enter(box, &lacking);
+    sandbox_free(box);
+    say_sandboxed(w, lacking.text);
+    if (required && lacking.text[0] != '\0') {
+        err_prefix(&lacking, "--require-sandbox");
+        worker_fail(w, lacking.text);
+    }
+}
+
 static int
 on_config(struct worker *w, struct message *m, struct err *err)
 {
@@ -241,6 +276,8 @@ on_config(struct worker *w, struct message *m, struct err *err)
     w->configured = true;
     if (w->ops->configure != NULL && w->ops->configure(w->state, w, err) != 0)
         worker_fail(w, err->text);
+    else
+        confine(w);
     return 0;
 }
 
@@ -573,6 +610,10 @@ prepare_process(const struct worker_ops *ops)
     log_setup(role_name(ops->role), 0, LOG_INFO, LOG_JSON);
     prctl(PR_SET_NAME, role_name(ops->role));
     signal(SIGPIPE, SIG_IGN);
+    /* Whoever started it may have left some open. */
+    close_range(WORKER_CONTROL_FD + 1, ~0u, 0);
+    crash_prepare();
+    tzset(); /* reads a file, once */
 }
 
 int

@@ -11,14 +11,16 @@
 
 /*
  * The life that all workers share, in one place and one order: take the
- * control link on fd 3, say HELLO, get CONFIG, grants and links, wait for
- * START, say READY, work until STOP (or until the supervisor is gone), say BYE.
- * A worker's main.c is a struct worker_ops, a table of handlers and one call.
+ * control link on fd 3, say HELLO, get CONFIG, enter the sandbox, get grants
+ * and links, wait for START, say READY, work until STOP (or until the
+ * supervisor is gone), say BYE. A worker's main.c is a struct worker_ops, a
+ * table of handlers and one call.
  *
  * Answered here, for all: pings, the log level, taps of a link.  Every frame of
  * a link is noted in the trace (common/trace.h), and so is a crash.
  */
 struct metrics;
+struct sandbox;
 struct worker;
 
 /* The descriptor of the control link in every worker. */
@@ -53,6 +55,9 @@ struct worker_ops {
     /* CONFIG is there (worker_option), nothing else yet. -1 and err end the
      * process with that line. */
     int (*configure)(void *state, struct worker *w, struct err *err);
+    /* The sandbox is about to close: grants what is needed later, of what the
+     * topology allows (common/sandbox/sandbox.h). */
+    void (*reach)(void *state, struct sandbox *box);
     /* A descriptor granted; the callee owns fd. */
     int (*granted)(void *state, enum resource resource, int fd,
                    struct err *err);

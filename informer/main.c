@@ -15,6 +15,7 @@
 #include "common/kube/access.h"
 #include "common/kube/config.h"
 #include "common/kube/http.h"
+#include "common/kube/reach.h"
 #include "common/kube/stats.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -417,6 +418,14 @@ configure(void *state, struct worker *w, struct err *err)
     return 0;
 }
 
+static void
+reach(void *state, struct sandbox *box)
+{
+    const struct informer *in = state;
+
+    kube_reach(&in->config, box);
+}
+
 static int
 start(void *state, struct err *err)
 {
@@ -474,6 +483,7 @@ static const struct worker_ops ops = {
     .questions = questions,
     .question_count = nitems(questions),
     .configure = configure,
+    .reach = reach,
     .start = start,
     .unlinked = on_unlinked,
     .room = on_room,

@@ -12,6 +12,7 @@
 #include "common/kube/access.h"
 #include "common/kube/config.h"
 #include "common/kube/http.h"
+#include "common/kube/reach.h"
 #include "common/kube/stats.h"
 #include "common/lease_page.h"
 #include "common/mem.h"
@@ -417,6 +418,14 @@ configure(void *state, struct worker *w, struct err *err)
     return 0;
 }
 
+static void
+reach(void *state, struct sandbox *box)
+{
+    const struct projector *p = state;
+
+    kube_reach(&p->config, box);
+}
+
 static int
 granted(void *state, enum resource resource, int fd, struct err *err)
 {
@@ -528,6 +537,7 @@ static const struct worker_ops ops = {
     .questions = questions,
     .question_count = nitems(questions),
     .configure = configure,
+    .reach = reach,
     .granted = granted,
     .start = start,
     .measure = measure,

@@ -2,6 +2,7 @@
 #include "supervisor/heard.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "common/mem.h"
@@ -43,6 +44,36 @@ on_hello(struct process *p, struct message *m, struct err *err)
     return 0;
 }
 
+/* The kernel is the same for all: what is lacking is said when it is heard for
+ * the first time. */
+static bool
+is_news(const struct supervisor *sup, const char *lacking)
+{
+    for (size_t i = 0; i < PROCESSES; i++)
+        if (strcmp(sup->processes[i].lacking.text, lacking) == 0)
+            return false;
+    return true;
+}
+
+static int
+on_sandboxed(struct process *p, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    struct str text = unpack_str(&u);
+    struct err lacking;
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    err_set(&lacking, "%.*s", (int)text.n, text.s);
+    if (lacking.text[0] != '\0' && is_news(p->sup, lacking.text))
+        log_warn("the sandbox of workers lacks something",
+                 F_STR("lacking", lacking.text), F_STR("worker", p->row->name),
+                 F_INT("generation", p->generation));
+    p->sandboxed = true;
+    p->lacking = lacking;
+    return 0;
+}
+
 static int
 on_ready(struct process *p, struct message *m, struct err *err)
 {
@@ -79,6 +110,9 @@ on_failed(struct process *p, struct message *m, struct err *err)
 
     if (unpack_end(&u, err) != 0)
         return -1;
+    /* What somebody runs by hand ends nobody else. */
+    if (p->lent)
+        return err_set(err, "%.*s", (int)reason.n, reason.s);
     if (p->sup->status == 0)
         err_set(p->sup->err, "%s: %.*s", p->row->name, (int)reason.n, reason.s);
     p->sup->status = 1;
@@ -191,6 +225,7 @@ static const struct {
     int (*handle)(struct process *p, struct message *m, struct err *err);
 } handlers[] = {
     {MSG_HELLO, on_hello},
+    {MSG_SANDBOXED, on_sandboxed},
     {MSG_READY, on_ready},
     {MSG_STATE, on_state},
     {MSG_BYE, on_bye},

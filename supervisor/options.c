@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ enum check {
     CHECK_COUNT, /* whole, 1 or more */
     CHECK_RATE,  /* above zero */
     CHECK_BOOL,
+    CHECK_FLAG, /* true where it is given without a value */
     CHECK_SOCKET,
     CHECK_WORKERS, /* names with commas between */
 };
@@ -232,6 +234,7 @@ static int (*const checks[])(const char *, struct err *) = {
     [CHECK_COUNT] = check_count,
     [CHECK_RATE] = check_rate,
     [CHECK_BOOL] = check_bool,
+    [CHECK_FLAG] = check_bool,
     [CHECK_SOCKET] = control_name_check,
     [CHECK_WORKERS] = check_workers,
 };
@@ -319,7 +322,8 @@ show_help(void)
            "See what it does with: kubectl get sinv,sgpur\n\n"
            "Options (flag, environment variable, default):\n");
     for (size_t i = 0; i < COUNT; i++) {
-        printf("  --%s %s\n      %s", rows[i].name, rows[i].argument,
+        printf("  --%s%s%s\n      %s", rows[i].name,
+               rows[i].argument[0] == '\0' ? "" : " ", rows[i].argument,
                rows[i].help);
         if (rows[i].fallback[0] != '\0')
             printf(" (default %s)", rows[i].fallback);
@@ -340,8 +344,10 @@ static void
 make_long_options(struct option *out)
 {
     for (size_t i = 0; i < COUNT; i++)
-        out[i] = (struct option){rows[i].name, required_argument, NULL,
-                                 (int)i + 256};
+        out[i] = (struct option){
+            rows[i].name,
+            rows[i].check == CHECK_FLAG ? optional_argument : required_argument,
+            NULL, (int)i + 256};
     out[SHOW_HELP] =
         (struct option){"help", no_argument, NULL, SHOW_HELP + 256};
     out[SHOW_VERSION] =
@@ -393,7 +399,7 @@ read_flags(struct options *options, int argc, char **argv, struct err *err)
                    MOKKA_COMMIT, MOKKA_BUILD_ID);
             return OPTIONS_SHOWN;
         }
-        options->values[c - 256] = optarg;
+        options->values[c - 256] = optarg == NULL ? "true" : optarg;
         options->given[c - 256] = true;
         options->by_environment[c - 256] = false;
     }
@@ -432,13 +438,18 @@ options_free(struct options *options)
 
 void
 options_pack(struct buf *out, const struct options *options,
-             const char *identity)
+             const char *identity, int64_t memory)
 {
-    pack_map(out, COUNT + 1);
+    char number[32];
+
+    pack_map(out, COUNT + 2);
     for (size_t i = 0; i < COUNT; i++) {
         pack_text(out, rows[i].name);
         pack_text(out, options->values[i]);
     }
     pack_text(out, "identity");
     pack_text(out, identity);
+    snprintf(number, sizeof(number), "%" PRId64, memory);
+    pack_text(out, "memory");
+    pack_text(out, number);
 }

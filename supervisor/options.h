@@ -35,9 +35,10 @@ int64_t options_duration(const struct options *options, const char *name);
 /* Whether the value came from a flag or the environment. */
 bool options_given(const struct options *options, const char *name);
 
-/* Adds {name: value} of all options, and identity beside them, as a msgpack
- * map: what CONFIG carries. */
+/* Adds {name: value} of all options, and beside them identity and memory, the
+ * bytes that the worker may have (0: no limit), as a msgpack map: what CONFIG
+ * carries. */
 void options_pack(struct buf *out, const struct options *options,
-                  const char *identity);
+                  const char *identity, int64_t memory);
 
 #endif

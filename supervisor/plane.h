@@ -54,6 +54,8 @@ struct process {
     struct watchdog watchdog;
     struct trace *trace; /* of the present or last process, or NULL */
     int trace_fd;        /* of it, while it is to be granted; else -1 */
+    bool sandboxed;      /* the present process said how */
+    struct err lacking;  /* what of it is not in force, likewise */
     bool held; /* people keep it from starting, or from the watchdog */
     bool lent; /* the present process is no child of ours */
 };
@@ -71,6 +73,7 @@ struct supervisor {
     char *identity;
     char *address;   /* of the HTTP listener, with its real port */
     int64_t started; /* clock_wall() */
+    int64_t memory;  /* limit of the container; 0: none */
     int resources[RESOURCE_COUNT];
     struct lease_page *page;
     uint64_t term; /* the running term; 0: none */

@@ -107,6 +107,7 @@ do_spawn(struct process *p)
     p->generation++;
     p->started = clock_wall();
     p->watchdog = (struct watchdog){0};
+    p->sandboxed = false;
     renew_trace(p);
     p->lent = control_borrows(p);
     p->pid =

@@ -59,6 +59,7 @@ static void
 become(const char *path, const char *name, int control, pid_t parent)
 {
     sigset_t none;
+    int nothing;
 
     /* Also one that is stopped, or that hangs, ends with us. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -73,6 +74,10 @@ become(const char *path, const char *name, int control, pid_t parent)
         fcntl(control, F_SETFD, 0);
     else
         dup2(control, WORKER_CONTROL_FD);
+    /* No worker reads what somebody types. */
+    nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0)
+        dup2(nothing, STDIN_FILENO);
     /* Whoever started us may have left some open. */
     close_range(WORKER_CONTROL_FD + 1, ~0u, 0);
     execl(path, name, (char *)NULL);

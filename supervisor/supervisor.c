@@ -16,6 +16,7 @@
 #include "common/uuid.h"
 #include "supervisor/control.h"
 #include "supervisor/listener.h"
+#include "supervisor/memory.h"
 #include "supervisor/process.h"
 #include "supervisor/recording.h"
 #include "supervisor/wire.h"
@@ -296,6 +297,7 @@ supervisor_run(const struct options *options, struct err *err)
     if (sup.grace == NULL || sup.beat == NULL)
         fatal("no event for a timer");
     sup.identity = make_identity();
+    sup.memory = memory_limit("");
     if (open_resources(&sup, err) != 0) {
         release(&sup);
         return 1;

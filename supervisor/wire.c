@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "proto/pack.h"
+#include "supervisor/memory.h"
 #include "supervisor/process.h"
 #include "supervisor/spawn.h"
 
@@ -64,7 +65,8 @@ send_config(struct process *p)
 
     pack_array(&body, 2);
     pack_int(&body, (int64_t)p->generation);
-    options_pack(&body, p->sup->options, p->sup->identity);
+    options_pack(&body, p->sup->options, p->sup->identity,
+                 memory_share(p->sup->memory, p->row->role));
     chan_send(p->control, MSG_CONFIG, 0, buf_str(&body));
     buf_fini(&body);
 }

@@ -2,6 +2,7 @@
 #include "common/kube/http.h"
 
 #include <event2/event.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
@@ -266,12 +267,22 @@ on_turned(void *arg)
         call_start(call);
 }
 
+/* They would do it with the first request, and read files of the system for
+ * it, which a sandbox may have closed by then. */
+static void
+prepare_libraries(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    json_object_seed(0);
+}
+
 struct kube_client *
 kube_client_new(struct event_base *base, const struct kube_config *config,
                 struct err *err)
 {
     struct kube_client *client = mem_zalloc(sizeof(*client));
 
+    prepare_libraries();
     client->base = base;
     client->config = config;
     TAILQ_INIT(&client->queue);

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/kube/access.h"
 #include "common/kube/config.h"
+#include "common/kube/reach.h"
 #include "common/kube/stats.h"
 #include "common/lease_page.h"
 #include "common/log.h"
@@ -447,6 +448,14 @@ configure(void *state, struct worker *w, struct err *err)
     return open_clients(el, err);
 }
 
+static void
+reach(void *state, struct sandbox *box)
+{
+    const struct elector *el = state;
+
+    kube_reach(&el->kube, box);
+}
+
 static int
 granted(void *state, enum resource resource, int fd, struct err *err)
 {
@@ -521,6 +530,7 @@ main(int argc, char **argv)
         .handlers = handlers,
         .handler_count = nitems(handlers),
         .configure = configure,
+        .reach = reach,
         .granted = granted,
         .start = start,
         .measure = measure,
