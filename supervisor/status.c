@@ -89,6 +89,8 @@ add_worker(struct buf *out, const struct process *p)
     add_time(out, "lastDied", p->died);
     add_bool(out, "held", p->held);
     add_bool(out, "lent", p->lent);
+    add_bool(out, "sandboxed", p->sandboxed && p->lacking.text[0] == '\0');
+    add_text(out, "sandboxLacks", p->lacking.text);
     add_number(out, "unansweredSeconds",
                p->watchdog.missed > 1 ? p->watchdog.missed - 1 : 0);
     add_number(out, "controlQueueBytes",

@@ -170,6 +170,46 @@ add_supervisor(struct columns *c, const json_t *root)
     columns_end(c);
 }
 
+/* The workers that lack the same, one line; those before worker i had theirs.
+ */
+static void
+print_lacking(const json_t *workers, size_t i)
+{
+    const char *lacks =
+        kube_json_text(json_array_get(workers, i), "sandboxLacks");
+    const char *before = "sandbox: ";
+
+    for (size_t j = 0; j < json_array_size(workers); j++) {
+        const json_t *w = json_array_get(workers, j);
+
+        if (strcmp(kube_json_text(w, "sandboxLacks"), lacks) != 0)
+            continue;
+        if (j < i)
+            return;
+        printf("%s%s", before, kube_json_text(w, "name"));
+        before = ", ";
+    }
+    printf(": %s\n", lacks);
+}
+
+/* A worker that is away counts as the one before it. */
+static void
+print_sandbox(const json_t *workers)
+{
+    size_t whole = 0;
+
+    for (size_t i = 0; i < json_array_size(workers); i++) {
+        const json_t *w = json_array_get(workers, i);
+
+        if (*kube_json_text(w, "sandboxLacks") == '\0')
+            whole++;
+        else
+            print_lacking(workers, i);
+    }
+    if (whole == json_array_size(workers))
+        puts("sandbox: complete");
+}
+
 /* Colours are for people at a terminal who did not say otherwise. */
 static bool
 wants_colour(const struct ctl_args *args)
@@ -195,8 +235,7 @@ print_head(const json_t *root, bool coloured)
         printf(", leads (term %" PRId64 ")", term);
     else
         printf(", does not lead");
-    printf("; Lease %s/%s, build %s\n\n",
-           kube_json_text(root, "leaseNamespace"),
+    printf("; Lease %s/%s, build %s\n", kube_json_text(root, "leaseNamespace"),
            kube_json_text(root, "leaseName"), kube_json_text(root, "build"));
 }
 
@@ -207,6 +246,8 @@ print_table(const json_t *root, bool wide, bool coloured)
     struct columns c = {0};
 
     print_head(root, coloured);
+    print_sandbox(workers);
+    putchar('\n');
     add_head(&c);
     add_supervisor(&c, root);
     for (size_t i = 0; i < json_array_size(workers); i++)
