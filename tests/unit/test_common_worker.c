@@ -623,6 +623,8 @@ test_metrics_are_told_when_asked_for(void **state)
     (void)state;
     assert_hears(&child, MSG_HELLO);
     say_config(&child, "me");
+    assert_int_equal(hear_any(&child), MSG_SANDBOXED);
+    hear_end(&child);
     say(&child, MSG_MEASURE, 0, STR(""));
     assert_int_equal(hear(&child), MSG_METRICS);
     assert_int_equal(metrics_unpack(m, &from, unpacked_root(child.body), &err),
