@@ -111,8 +111,10 @@ class Look(ControlTest):
         self.assertEqual((facts["nodes"], facts["racks"]), (NODES, 3))
 
     def test_status_as_a_table(self):
-        head, blank, columns, *rows = self.fine("status").splitlines()
+        head, sandbox, blank, columns, *rows = self.fine("status").splitlines()
         self.assertRegex(head, r"^ready, leads \(term \d+\); Lease mokka-system/")
+        self.assertEqual(sandbox, f"sandbox: {', '.join(WORKERS)}: off: built with "
+                                  "sanitizers, which it would hinder")
         self.assertEqual(blank, "")
         self.assertEqual(columns.split()[:5], ["PROCESS", "PID", "STATE", "SINCE", "RESTARTS"])
         self.assertEqual([row.split()[1] for row in rows[1:]], list(WORKERS))

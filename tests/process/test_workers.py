@@ -79,6 +79,8 @@ class Workers(driver.WorkerTest):
                 self.assertEqual((protocol, said, pid), (PROTOCOL, name, worker.pid))
                 builds.add(build)
                 worker.configure(kubeconfig=self.kubeconfig)
+                lacking, = worker.control.wait("SANDBOXED").fields
+                self.assertIn("sanitizers", lacking)
                 worker.grant()
                 for peer in worker.peers():
                     worker.link(peer)
