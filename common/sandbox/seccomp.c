@@ -4,7 +4,6 @@
 #include <linux/netlink.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -71,19 +70,14 @@ failed(struct err *err, const char *what, int rc)
     return err_set(err, "no seccomp filter: %s: %s", what, strerror(-rc));
 }
 
-static int
-set_attributes(scmp_filter_ctx filter, struct err *err)
+/* Where libseccomp or the kernel knows no such thing, it goes without. */
+static void
+set_attributes(scmp_filter_ctx filter)
 {
-    int rc = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH,
-                              SCMP_ACT_KILL_PROCESS);
-
-    if (rc == 0)
-        rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-    if (rc != 0)
-        return failed(err, "attributes", rc);
-    /* The node's kernel log names what was refused, where it can. */
+    seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+    /* The node's kernel log names what was refused. */
     seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
-    return 0;
 }
 
 static int
@@ -135,10 +129,10 @@ make_filter(const struct sandbox *box, uint32_t architecture, struct err *err)
         if (rc == 0)
             rc = seccomp_arch_remove(filter, SCMP_ARCH_NATIVE);
     }
+    set_attributes(filter);
     if (rc != 0)
         failed(err, "architecture", rc);
-    else if (set_attributes(filter, err) == 0 &&
-             add_calls(filter, box->may, err) == 0 &&
+    else if (add_calls(filter, box->may, err) == 0 &&
              add_self(filter, err) == 0)
         return filter;
     seccomp_release(filter);

@@ -12,9 +12,11 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 import unittest
 
@@ -304,6 +306,57 @@ class Running(SandboxTest):
         lent.terminate()
         lent.wait()
         wait_for("its own placer", 20, lambda: plane.worker_status("placer")["sandboxed"])
+
+
+class Names(SandboxTest):
+    """An API server that has a name: threads, UDP, and files of the system."""
+
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can have a resolv.conf of its own")
+        self.server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(self.server.close)
+        try:
+            self.server.bind(("127.0.0.53", 53))
+        except OSError as error:
+            self.skipTest(f"port 53 of 127.0.0.53: {error}")
+        self.asked = []
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        """Every name is that of this machine, in IPv4."""
+        while True:
+            try:
+                question, whence = self.server.recvfrom(512)
+            except OSError:
+                return
+            end = question.index(b"\0", 12) + 1
+            kind, = struct.unpack_from(">H", question, end)
+            self.asked.append(question[13:end - 1])
+            answer = b""
+            if kind == 1:
+                answer = (b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 1, 4)
+                          + socket.inet_aton("127.0.0.1"))
+            self.server.sendto(
+                question[:2] + b"\x81\x80" + struct.pack(">HHHH", 1, bool(answer), 0, 0)
+                + question[12:end + 4] + answer, whence)
+
+    def test_a_server_with_a_name_is_found(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        (folder / "resolv.conf").write_text("nameserver 127.0.0.53\n")
+        config = folder / "config"
+        self.api.kubeconfig(config)
+        config.write_text(config.read_text().replace("127.0.0.1", "api.mokka.test"))
+        plane = self.running(kubeconfig=str(config), before=(
+            "unshare", "-m", "sh", "-c",
+            f'mount --bind {folder}/resolv.conf /etc/resolv.conf && exec "$0" "$@"'))
+        wait_for("convergence", 40, lambda: settled(self.api, NODES))
+        plane.wait_ready()
+        self.assertEqual(set(self.asked), {b"api\x05mokka\x04test"})
+        for worker in plane.status()["workers"]:
+            self.assertEqual(worker["sandboxed"],
+                             tcp_rules() or ROWS[worker["name"]][0] != "CONNECT")
+        self.assertEqual(plane.stop(), 0)
 
 
 class Lacking(SandboxTest):

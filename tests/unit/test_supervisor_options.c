@@ -257,6 +257,37 @@ test_workers_that_wait_are_workers(void **state)
 }
 
 static void
+test_require_sandbox_needs_no_value_and_takes_one(void **state)
+{
+    static const char *const cases[][2] = {
+        {"--require-sandbox", "true"},
+        {"--require-sandbox=true", "true"},
+        {"--require-sandbox=false", "false"},
+        {"--log-level=info", "false"},
+    };
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < nitems(cases); i++) {
+        assert_int_equal(read_words(&options, &err, cases[i][0], NULL),
+                         OPTIONS_OK);
+        assert_string_equal(options_get(options, "require-sandbox"),
+                            cases[i][1]);
+        options_free(options);
+    }
+    assert_int_equal(
+        read_words(&options, &err, "--require-sandbox=perhaps", NULL),
+        OPTIONS_BAD);
+    assert_non_null(strstr(err.text, "must be true or false"));
+    /* What follows it is a word of its own. */
+    assert_int_equal(
+        read_words(&options, &err, "--require-sandbox", "false", NULL),
+        OPTIONS_BAD);
+    assert_non_null(strstr(err.text, "unexpected argument \"false\""));
+}
+
+static void
 test_a_control_socket_is_a_path_or_a_name_that_fits(void **state)
 {
     char longest[109] = "@";
@@ -288,6 +319,7 @@ main(void)
         cmocka_unit_test(test_2_3_durations_against_each_other),
         cmocka_unit_test(test_unknown_flag_and_stray_argument),
         cmocka_unit_test(test_workers_that_wait_are_workers),
+        cmocka_unit_test(test_require_sandbox_needs_no_value_and_takes_one),
         cmocka_unit_test(test_a_control_socket_is_a_path_or_a_name_that_fits),
     };
 
