@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 /* Of each worker, and of the supervisor: libraries, stacks, what is empty. */
-#define BASE ((int64_t)24 << 20)
+#define BASE ((int64_t)8 << 20)
 
 /* A share of less is no life. */
-#define LEAST ((int64_t)28 << 20)
+#define LEAST ((int64_t)10 << 20)
 
 /* Version 1 has a number where there is no limit. */
 #define NO_LIMIT ((int64_t)1 << 60)

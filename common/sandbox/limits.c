@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include "common/sandbox/parts.h"
+#include "common/sandbox/sandbox.h"
 
 /* Threads are all that it can make (seccomp), and RLIMIT_NPROC would count
  * strangers of the same user.  Cores are for the system to decide about. */
@@ -23,6 +24,10 @@ lower(__rlimit_resource_t resource, rlim_t most, const char *what,
     return 0;
 }
 
+/* The limit counts the stack of each thread that looks up a name, 8 MiB of
+ * which a few pages are ever used. */
+#define STACKS ((rlim_t)64 << 20)
+
 int
 limits_enter(const struct sandbox *box, struct err *err)
 {
@@ -30,5 +35,8 @@ limits_enter(const struct sandbox *box, struct err *err)
         return -1;
     if (box->memory == 0)
         return 0;
-    return lower(RLIMIT_DATA, (rlim_t)box->memory, "memory", err);
+    return lower(RLIMIT_DATA,
+                 (rlim_t)box->memory +
+                     ((box->may & SANDBOX_NAMES) != 0 ? STACKS : 0),
+                 "memory", err);
 }

@@ -112,15 +112,15 @@ sum(int64_t limit)
 static void
 test_all_shares_together_stay_below_the_limit(void **state)
 {
-    static const int64_t limits[] = {256 * MIB, 300 * MIB, 512 * MIB,
+    static const int64_t limits[] = {132 * MIB, 300 * MIB, 512 * MIB,
                                      GIB,       64 * GIB,  INT64_C(1) << 59};
 
     (void)state;
     for (size_t i = 0; i < nitems(limits); i++) {
         assert_true(sum(limits[i]) > limits[i] / 2);
-        assert_true(sum(limits[i]) <= limits[i] - 20 * MIB);
+        assert_true(sum(limits[i]) <= limits[i] - 8 * MIB);
         for (unsigned role = ROLE_SUPERVISOR + 1; role < ROLE_COUNT; role++)
-            assert_true(memory_share(limits[i], (enum role)role) >= 28 * MIB);
+            assert_true(memory_share(limits[i], (enum role)role) >= 10 * MIB);
     }
 }
 
@@ -130,7 +130,7 @@ test_no_limit_and_one_that_is_too_small_are_not_shared(void **state)
     (void)state;
     assert_int_equal(sum(0), 0);
     assert_int_equal(sum(64 * MIB), 0);
-    assert_int_equal(sum(200 * MIB), 0);
+    assert_int_equal(sum(110 * MIB), 0);
 }
 
 int
