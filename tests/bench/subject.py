@@ -4,23 +4,21 @@ from a cold start through the projection of all, a minute of events that change
 nothing, deaths of workers and a second pass.  Beside it, the same reading and
 the same patches without any control plane, for ratios."""
 
-import calendar
 import concurrent.futures
 import json
-import os
 import pathlib
-import signal
 import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+import figures  # noqa: E402
 import harness  # noqa: E402
 from harness import ControlPlane, wait_for  # noqa: E402
+from replicas import moment  # noqa: E402
 
 PER_RACK = 18
-TICKS = os.sysconf("SC_CLK_TCK")
 CHURN = 100  # events a second that change nothing
 CHURN_SECONDS = 15
 IN_FLIGHT = 16  # of the raw patches
@@ -33,20 +31,12 @@ STREAM = ("/api/v1/nodes?watch=1&sendInitialEvents=true&allowWatchBookmarks=true
 
 def cpu(pids):
     """CPU seconds that processes have used so far."""
-    ticks = 0
-    for pid in pids:
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / TICKS
+    return sum(map(figures.cpu_seconds, pids))
 
 
 def memory_kb(pids):
     """Proportional set sizes, so that shared pages count once."""
-    total = 0
-    for pid in pids:
-        for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            total += int(line.split()[1]) if line.startswith("Pss:") else 0
-    return total
+    return sum(map(figures.proportional_kb, pids))
 
 
 def node(number):
@@ -99,8 +89,7 @@ class Subject:
         self.figures = {"n": nodes}
         self.cluster = harness.Cluster()
         self.client = Client(self.cluster.api)
-        self.server = [int((self.cluster.state / f"{name}.pid").read_text())
-                       for name in ("kube-apiserver",)]
+        self.server = [int((self.cluster.state / "kube-apiserver.pid").read_text())]
         self.plane = None
 
     def close(self):
@@ -206,7 +195,7 @@ class Subject:
             node_patches=len(patches),
             node_gets=sum(e["verb"] == "get" and e["objectRef"]["resource"] == "nodes"
                           for e in asked),
-            total_s=max(harness_time(e["stageTimestamp"]) for e in patches) - began)
+            total_s=max(moment(e["stageTimestamp"]) for e in patches) - began)
 
     def status(self, field):
         item = self.cluster.api.get(f"{harness.GROUP}/sgpuinventories/demo")
@@ -300,13 +289,6 @@ class Subject:
             print(f"# {part.__name__}: {time.monotonic() - began:.1f} s", file=sys.stderr,
                   flush=True)
         return self.figures
-
-
-def harness_time(text):
-    """Of the audit log, in seconds since 1970."""
-    whole, _, fraction = text.rstrip("Z").partition(".")
-    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float(
-        f"0.{fraction or 0}")
 
 
 def measure(nodes):
