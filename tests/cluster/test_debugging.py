@@ -13,7 +13,8 @@ import tempfile
 import unittest
 
 import harness
-from harness import ROOT, ControlPlane, wait_for
+import manual
+from harness import ControlPlane, wait_for
 
 BUILD = harness.PROGRAM.parent
 NODES = 54
@@ -191,14 +192,6 @@ class Support(DebuggingTest):
 class Document(DebuggingTest):
     """Every command of the manual, and what it prints."""
 
-    def pattern(self, shown):
-        pieces = []
-        for line in shown.splitlines():
-            words = ".*".join(map(re.escape, line.split("...")))
-            # Columns are as wide as they must be.
-            pieces.append("(?:.*\n)*" if line == "..." else re.sub(r"(\\ )+", " +", words) + "\n")
-        return "".join(pieces)
-
     def test_the_commands_of_the_manual(self):
         self.begin()
         self.cluster.api.create("/api/v1/nodes", {
@@ -209,21 +202,18 @@ class Document(DebuggingTest):
             "KUBECONFIG": self.cluster.kubeconfig, "NO_COLOR": "1",
             "MOKKA_CP_CONTROL_SOCKET": str(self.plane.socket),
             "MOKKA_CP_KUBECONFIG": self.cluster.user, "POD_NAMESPACE": harness.NAMESPACE}
-        text = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
         count = 0
-        for block in re.findall(r"(?ms)^```console\n(.*?)^```$", text):
-            for command in re.split(r"(?m)^\$ ", block)[1:]:
-                line, _, shown = command.partition("\n")
-                count += 1
-                user = environment
-                if "drain" in line:  # it looks at all Nodes, as an administrator
-                    user = {**environment, "MOKKA_CP_KUBECONFIG": self.cluster.kubeconfig}
-                done = subprocess.run(
-                    ["bash", "-c", line], cwd=self.folder.name, env=user, text=True,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30, check=False)
-                if not re.fullmatch(self.pattern(shown), done.stdout):
-                    self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{done.stdout}"
-                              f"--- log\n{self.plane.tail(5)}")
+        for line, shown in manual.commands(""):
+            count += 1
+            user = environment
+            if "drain" in line:  # it looks at all Nodes, as an administrator
+                user = {**environment, "MOKKA_CP_KUBECONFIG": self.cluster.kubeconfig}
+            done = subprocess.run(
+                ["bash", "-c", line], cwd=self.folder.name, env=user, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30, check=False)
+            if not manual.is_shown(shown, done.stdout):
+                self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{done.stdout}"
+                          f"--- log\n{self.plane.tail(5)}")
         self.assertGreater(count, 30)
 
 

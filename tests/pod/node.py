@@ -10,30 +10,17 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LOCAL = ROOT / "deploy" / "local"
-NAMESPACE = "mokka-system"
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+from harness import LOCAL, NAMESPACE, ROOT, USER, wait_for  # noqa: E402, F401
+
 LEASE = "control-plane.mokka.nvidia.com"
 DEPLOYMENT = "deploy/mokka-control-plane"
 CONTAINER = "control-plane"
 DEBUG_IMAGE = "localhost/mokka-control-plane:debug"
-USER = f"system:serviceaccount:{NAMESPACE}:mokka-control-plane"
 NODES = 54
-
-
-def wait_for(what, seconds, question):
-    """Asks until the answer is true; returns it. Fails with what it waited for."""
-    end = time.monotonic() + seconds
-    while True:
-        answer = question()
-        if answer:
-            return answer
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s for {what}; last: {answer!r}")
-        time.sleep(0.2)
 
 
 class Node:

@@ -3,7 +3,6 @@
 docs/debugging.md as it is written there."""
 
 import json
-import pathlib
 import re
 import subprocess
 import threading
@@ -12,6 +11,7 @@ import unittest
 
 import node
 from node import CONTAINER, DEBUG_IMAGE, LEASE, NAMESPACE, NODES, ROOT, wait_for
+import manual  # found where node looks
 
 WATCHDOG_SECONDS = 15
 
@@ -211,28 +211,17 @@ class Shell:
 class Document(PodTest):
     """Every command of the manual that is for a pod, and what it prints."""
 
-    def pattern(self, shown):
-        pieces = []
-        for line in shown.splitlines():
-            words = ".*".join(map(re.escape, line.split("...")))
-            # Columns are as wide as they must be.
-            pieces.append("(?:.*\n)*" if line == "..." else re.sub(r"(\\ )+", " +", words) + "\n")
-        return "".join(pieces)
-
     def test_the_commands_of_the_manual(self):
         folder = self.node.directory / "manual"
         folder.mkdir()
         shell = Shell(self.node, folder)
         self.addCleanup(shell.end)
-        text = pathlib.Path(ROOT, "docs", "debugging.md").read_text(encoding="utf-8")
         count = 0
-        for block in re.findall(r"(?ms)^```console pod\n(.*?)^```$", text):
-            for command in re.split(r"(?m)^\$ ", block)[1:]:
-                line, _, shown = command.partition("\n")
-                printed = shell.run(line)
-                count += 1
-                if not re.fullmatch(self.pattern(shown), printed):
-                    self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{printed}")
+        for line, shown in manual.commands(" pod"):
+            printed = shell.run(line)
+            count += 1
+            if not manual.is_shown(shown, printed):
+                self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{printed}")
         self.assertGreater(count, 15)
 
 
