@@ -336,6 +336,8 @@ on_subscribe(void *state, struct chan *from, struct message *m, struct err *err)
 
     if (unpack_end(&u, err) != 0 || read_kinds(list, &kinds, err) != 0)
         return -1;
+    if (term < 0)
+        return err_set(err, "there is no such term");
     in->reader = from;
     in->wanted = kinds;
     if (term != 0)

@@ -851,6 +851,8 @@ on_current(struct placer *p, uint16_t type, uint32_t id,
     (void)id;
     if (unpack_end(&u, err) != 0)
         return -1;
+    if (term <= 0)
+        return err_set(err, "there is no such term");
     p->current = (uint64_t)term;
     if (p->wishes.missed)
         work(p);
