@@ -62,6 +62,11 @@ def tcp_rules():
          "444, None, 0, 1))"], stdout=subprocess.PIPE, check=True).stdout) >= 4
 
 
+def without(*rules):
+    """The words before a command that runs it on another kernel."""
+    return (sys.executable, "-B", WITHOUT, *rules, "--")
+
+
 class Probe(unittest.TestCase):
     """The sandbox itself."""
 
@@ -82,9 +87,9 @@ class Probe(unittest.TestCase):
         self.victim.kill()
         self.victim.wait()
 
-    def probe(self, role, *names, before=lambda: None):
+    def probe(self, role, *names, before=lambda: None, without=()):
         """{attempt: "ok" or the error}; before() is done after it has entered."""
-        arguments = [PROBE, role, str(self.victim.pid), self.folder]
+        arguments = [*without, PROBE, role, str(self.victim.pid), self.folder]
         if ROWS[role][0] == "CONNECT":
             arguments += [str(s.getsockname()[1]) for s in self.servers] + list(names)
         with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -120,6 +125,18 @@ class Probe(unittest.TestCase):
         self.assertIsNone(self.victim.poll())
         self.assertEqual((self.folder / "other").read_text(), "none of its business")
         self.assertFalse((self.folder / "made").exists())
+
+    def test_seccomp_alone_leaves_placer_and_web_nothing_more(self):
+        """Both mechanisms refuse most of it; here the other one is not there."""
+        for role in WORKERS:
+            if ROWS[role][0] == "CONNECT":
+                continue
+            with self.subTest(worker=role):
+                told = self.probe(role, without=without("landlock_create_ruleset:ENOSYS"))
+                self.assertIn("no Landlock", self.lacking)
+                can = {attempt for attempt, how in told.items() if how not in REFUSED}
+                self.assertEqual(can, self.allowed(role, ()))
+        self.assertIsNone(self.victim.poll())
 
     def test_C01_files_that_are_rotated_are_read_and_their_neighbours_folder_is_not(self):
         granted = self.folder / "granted"
@@ -204,7 +221,8 @@ class Running(SandboxTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.shared = Plane(cls)
+        cls.shared = Plane(cls, before=(
+            "sh", "-c", 'exec "$0" "$@" </proc/version'))  # any stdin of its own
         cls.addClassCleanup(cls.end, cls, cls.shared)
         wait_for("convergence", 40, lambda: settled(cls.api, NODES))
 
@@ -369,13 +387,10 @@ class Lacking(SandboxTest):
         "landlock_restrict_self:EPERM": "no Landlock: the container's seccomp profile",
     }
 
-    def without(self, *rules):
-        return (sys.executable, "-B", WITHOUT, *rules, "--")
-
     def test_what_is_lacking_is_in_the_status_and_once_in_the_log(self):
         for rule, text in self.CASES.items():
             with self.subTest(rule=rule):
-                plane = self.running(before=self.without(rule))
+                plane = self.running(before=without(rule))
                 for worker in plane.status()["workers"]:
                     self.assertFalse(worker["sandboxed"])
                     self.assertTrue(worker["sandboxLacks"].startswith(text), worker)
@@ -393,7 +408,7 @@ class Lacking(SandboxTest):
                 self.assertEqual(plane.stop(), 0)
 
     def test_a_kernel_without_seccomp_filters(self):
-        plane = self.running(before=self.without("seccomp:ENOSYS", "prctl=22:EINVAL"))
+        plane = self.running(before=without("seccomp:ENOSYS", "prctl=22:EINVAL"))
         for worker in plane.status()["workers"]:
             self.assertIn("no seccomp filter", worker["sandboxLacks"])
             self.assertNotIn("Landlock", worker["sandboxLacks"])
@@ -407,7 +422,7 @@ class Lacking(SandboxTest):
 
     def test_require_sandbox_makes_it_the_end_with_the_reason_as_last_line(self):
         plane = self.plane("--require-sandbox",
-                           before=self.without("landlock_create_ruleset:ENOSYS"))
+                           before=without("landlock_create_ruleset:ENOSYS"))
         status, text = plane.wait_exit()
         self.assertEqual(status, 1)
         self.assertRegex(text, r"\Acontrol-plane: \w+: --require-sandbox: no Landlock: "
@@ -433,7 +448,7 @@ class Lacking(SandboxTest):
         _, generation = plane.worker("placer")
         lent = subprocess.run(
             [self.beside(), "lend", "-s", plane.socket, "placer", "--",
-             sys.executable, "-B", WITHOUT, "landlock_create_ruleset:ENOSYS", "--"],
+             *without("landlock_create_ruleset:ENOSYS")],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=30, check=False)
         self.assertEqual(lent.returncode, 1, plane.tail())
         plane.wait_back("placer", generation + 1)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/sandbox/parts.h"
@@ -121,6 +122,21 @@ test_each_power_brings_its_own_calls(void **state)
 }
 
 static void
+test_a_signal_goes_to_the_process_itself_only(void **state)
+{
+    char *text = filter_of(SANDBOX_NOTHING, 0);
+    char *rule = strstr(text, "# filter for syscall \"tgkill\"");
+    char self[32];
+
+    (void)state;
+    assert_non_null(rule);
+    *strstr(rule + 1, "# ") = '\0';
+    snprintf(self, sizeof(self), "== %d)", (int)getpid());
+    assert_non_null(strstr(rule, self));
+    free(text);
+}
+
+static void
 test_what_a_version_of_Landlock_cannot_do_is_named(void **state)
 {
     (void)state;
@@ -148,6 +164,7 @@ main(void)
         cmocka_unit_test(test_the_filter_can_be_made_for_each_architecture),
         cmocka_unit_test(test_nobody_can_start_trace_or_reach_another_process),
         cmocka_unit_test(test_each_power_brings_its_own_calls),
+        cmocka_unit_test(test_a_signal_goes_to_the_process_itself_only),
         cmocka_unit_test(test_what_a_version_of_Landlock_cannot_do_is_named),
         cmocka_unit_test(test_every_worker_has_its_row),
     };
