@@ -238,6 +238,8 @@ static const struct ctl_command commands[] = {
         .about = "See mokkactl plan --help.",
         .examples = "",
         .options = {{"filename", 'f', "FILE", "objects in YAML or JSON"},
+                    {"kubeconfig", 'k', "FILE",
+                     "a cluster whose objects count"},
                     {"output", 'o', "FORM", "yaml or json"},
                     {"diff", '\0', NULL, "only what would change"},
                     {"exit-code", '\0', NULL, "exit with 2 if anything would"},

@@ -26,11 +26,15 @@ static const struct list lists[] = {
     {"Node", "v1", "/api/v1/nodes", METADATA_ONLY},
 };
 
-struct objects {
+struct reading {
     struct problems *problems;
     struct accept *accept;
     struct cluster *cluster;
     const struct list *list; /* that is being read */
+};
+
+/* A placer that is told what was read. */
+struct listener {
     struct placer placer;
     struct err failed; /* the first failure; empty: none */
 };
@@ -39,45 +43,47 @@ static void
 take(void *arg, const struct schema *schema, json_t *object,
      const struct place *place)
 {
-    struct objects *o = arg;
+    struct reading *r = arg;
     struct err err;
 
-    if (cluster_add(o->cluster, schema, object, place, &err) != 0)
-        problem(o->problems, PROBLEM_ERROR, place, "%s", err.text);
+    if (cluster_add(r->cluster, schema, object, place, &err) != 0)
+        problem(r->problems, PROBLEM_ERROR, place, "%s", err.text);
 }
 
 /* Items of a list do not say what they are, or say PartialObjectMetadata. */
 static void
 on_item(void *arg, const json_t *item)
 {
-    struct objects *o = arg;
+    struct reading *r = arg;
     struct piece piece = {
-        .place = {.file = o->list->path},
+        .place = {.file = r->list->path},
         .tree = json_deep_copy(item),
     };
 
-    json_object_set_new(piece.tree, "kind", json_string(o->list->kind));
+    json_object_set_new(piece.tree, "kind", json_string(r->list->kind));
     json_object_set_new(piece.tree, "apiVersion",
-                        json_string(o->list->version));
-    accept_piece(o->accept, &piece);
+                        json_string(r->list->version));
+    accept_piece(r->accept, &piece);
     json_decref(piece.tree);
 }
 
-static int
-read_all(struct objects *o, const char *kubeconfig, struct err *err)
+int
+objects_read(struct cluster *cluster, struct problems *problems,
+             const char *kubeconfig, struct err *err)
 {
+    struct reading r = {.problems = problems, .cluster = cluster};
     struct server *server = server_open(kubeconfig, err);
     int rc = server == NULL ? -1 : 0;
 
-    o->accept = accept_new(o->problems, take, o);
+    r.accept = accept_new(problems, take, &r);
     for (size_t i = 0; rc == 0 && i < nitems(lists); i++) {
-        o->list = &lists[i];
-        rc = server_list(server, o->list->path, o->list->accept, on_item, o,
-                         err);
+        r.list = &lists[i];
+        rc =
+            server_list(server, r.list->path, r.list->accept, on_item, &r, err);
     }
-    accept_free(o->accept);
+    accept_free(r.accept);
     server_close(server);
-    if (rc == 0 && problems_errors(o->problems) > 0)
+    if (rc == 0 && problems_errors(problems) > 0)
         return err_set(err, "objects of the cluster cannot be understood, see "
                             "above: is this mokkactl as new as its CRDs?");
     return rc;
@@ -93,15 +99,15 @@ has_room(void *arg)
 static void
 fed(void *arg, uint16_t type, struct str bytes)
 {
-    struct objects *o = arg;
+    struct listener *l = arg;
     struct unpacked *body = NULL;
     struct err err;
 
     if (bytes.n > 0 && (body = unpack_body(bytes, &err)) == NULL)
-        o->failed = err;
-    else if (placer_frame(&o->placer, type, 0,
+        l->failed = err;
+    else if (placer_frame(&l->placer, type, 0,
                           body == NULL ? NULL : unpacked_root(body), &err) != 0)
-        o->failed = err;
+        l->failed = err;
     unpacked_free(body);
 }
 
@@ -116,19 +122,20 @@ unheard(void *arg, uint16_t type, uint32_t id, struct str body)
 }
 
 static int
-ask(struct objects *o, objects_question_fn *question,
+ask(struct cluster *cluster, objects_question_fn *question,
     const struct str *arguments, struct buf *out, struct err *err)
 {
-    const struct feed_link link = {has_room, fed, o};
+    struct listener l = {.failed = {""}};
+    const struct feed_link link = {has_room, fed, &l};
     int rc = -1;
 
-    placer_init(&o->placer, unheard, o);
-    cluster_open(o->cluster, &link);
-    if (o->failed.text[0] != '\0')
-        *err = o->failed;
+    placer_init(&l.placer, unheard, &l);
+    cluster_open(cluster, &link);
+    if (l.failed.text[0] != '\0')
+        *err = l.failed;
     else
-        rc = question(&o->placer, arguments, out, err);
-    placer_fini(&o->placer);
+        rc = question(&l.placer, arguments, out, err);
+    placer_fini(&l.placer);
     return rc;
 }
 
@@ -136,17 +143,15 @@ int
 objects_ask(const char *kubeconfig, objects_question_fn *question,
             const struct str *arguments, struct buf *out, struct err *err)
 {
-    struct objects o = {
-        .problems = problems_new(stderr),
-        .cluster = cluster_new(0),
-    };
+    struct problems *problems = problems_new(stderr);
+    struct cluster *cluster = cluster_new(0);
     int rc;
 
     log_setup("mokkactl", 0, LOG_ERROR, LOG_PLAIN);
-    rc = read_all(&o, kubeconfig, err);
+    rc = objects_read(cluster, problems, kubeconfig, err);
     if (rc == 0)
-        rc = ask(&o, question, arguments, out, err);
-    cluster_free(o.cluster);
-    problems_free(o.problems);
+        rc = ask(cluster, question, arguments, out, err);
+    cluster_free(cluster);
+    problems_free(problems);
     return rc;
 }

@@ -3,11 +3,21 @@
 #define MOKKACTL_OBJECTS_H
 
 #include "placer/questions.h"
+#include "supervisor/mokkactl/cluster.h"
 
 /* A question of placer/questions.h with its arguments. */
 typedef int objects_question_fn(const struct placer *p,
                                 const struct str *arguments, struct buf *out,
                                 struct err *err);
+
+/*
+ * Adds what the API server has now of profiles, inventories, racks and Nodes
+ * (of these only their metadata), read as kubeconfig says (see server_open);
+ * nothing is written.  -1 and err; some may have been added then, and what is
+ * wrong with single objects is among the problems.
+ */
+int objects_read(struct cluster *cluster, struct problems *problems,
+                 const char *kubeconfig, struct err *err);
 
 /*
  * Asks a placer that holds what the API server has now: profiles, inventories,

@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "supervisor/mokkactl/converge.h"
 #include "supervisor/mokkactl/load.h"
+#include "supervisor/mokkactl/objects.h"
 #include "supervisor/mokkactl/show.h"
 
 #define OUT_BUFFER 65536
@@ -22,13 +23,14 @@ enum output { FORM_TABLE, FORM_JSON, FORM_YAML, FORM_DIFF };
 struct options {
     const char **files;
     size_t file_count;
+    const char *kubeconfig; /* NULL: no cluster is read */
     enum output form;
     bool exit_code, timing, help;
 };
 
 static const char usage[] =
-    "usage: mokkactl plan -f FILE|DIR|- [-f ...] [-o yaml|json | --diff]\n"
-    "                     [--exit-code] [--timing]\n";
+    "usage: mokkactl plan -f FILE|DIR|- [-f ...] [--kubeconfig FILE]\n"
+    "                     [-o yaml|json | --diff] [--exit-code] [--timing]\n";
 
 static const char help[] =
     "\n"
@@ -37,11 +39,15 @@ static const char help[] =
     "written. It is the control plane's own code, on files instead of a "
     "cluster:\n"
     "it needs no cluster, changes none, and gives the same answer every time.\n"
+    "With --kubeconfig the objects of a cluster are read, too, or alone.\n"
     "\n"
     "  -f FILE      objects in YAML or JSON; any number of documents, also "
     "lists\n"
     "     DIR       its files *.yaml, *.yml and *.json, in the order of names\n"
     "     -         stdin. -f may be given any number of times\n"
+    "  -k, --kubeconfig FILE  what the cluster of this file has now; of Nodes "
+    "only\n"
+    "               their metadata\n"
     "  -o FORM      yaml or json: all objects as they stand in the end, a "
     "List\n"
     "  --diff       only what would change: create, update, delete, bind, "
@@ -53,9 +59,9 @@ static const char help[] =
     "What counts are SGPURackProfile, SGPUInventory, SGPURack and Node; other\n"
     "kinds are passed over with a warning. Objects need no uid and no times.\n"
     "\n"
-    "Try an inventory against the Nodes of a cluster:\n"
-    "  kubectl get nodes -o json > nodes.json\n"
-    "  mokkactl plan -f nodes.json -f profile.yaml -f inventory.yaml\n"
+    "Try one more inventory on a cluster, and what waits to be written now:\n"
+    "  mokkactl plan --kubeconfig ~/.kube/config -f inventory.yaml\n"
+    "  mokkactl plan --kubeconfig ~/.kube/config --diff\n"
     "See what an edit would do to what is there:\n"
     "  kubectl get sgpurackprofiles,sgpuinventories,sgpuracks,nodes -o yaml "
     "\\\n"
@@ -76,6 +82,7 @@ enum { OPT_DIFF = 256, OPT_EXIT_CODE, OPT_TIMING };
 
 static const struct option long_options[] = {
     {"filename", required_argument, NULL, 'f'},
+    {"kubeconfig", required_argument, NULL, 'k'},
     {"output", required_argument, NULL, 'o'},
     {"diff", no_argument, NULL, OPT_DIFF},
     {"exit-code", no_argument, NULL, OPT_EXIT_CODE},
@@ -119,6 +126,9 @@ set_option(struct options *o, int option, struct err *err)
     case 'f':
         add_file(o, optarg);
         return 0;
+    case 'k':
+        o->kubeconfig = optarg;
+        return 0;
     case 'o':
         return set_output(o, optarg, err);
     case 'h':
@@ -153,7 +163,7 @@ read_options(struct options *o, int argc, char **argv, struct err *err)
     int option;
 
     optind = 1;
-    while ((option = getopt_long(argc, argv, "f:o:h", long_options, NULL)) !=
+    while ((option = getopt_long(argc, argv, "f:k:o:h", long_options, NULL)) !=
            -1)
         if (set_option(o, option, err) != 0)
             return -1;
@@ -162,9 +172,9 @@ read_options(struct options *o, int argc, char **argv, struct err *err)
     if (optind < argc)
         return err_set(err, "what is %s? Files are named with -f",
                        argv[optind]);
-    if (o->file_count == 0)
-        return err_set(err, "no files: name them with -f (see mokkactl plan "
-                            "--help)");
+    if (o->file_count == 0 && o->kubeconfig == NULL)
+        return err_set(err, "no files: name them with -f, or a cluster with "
+                            "--kubeconfig (see mokkactl plan --help)");
     if (stdin_count(o) > 1)
         return err_set(err, "stdin (-f -) can be read only once");
     return 0;
@@ -172,7 +182,7 @@ read_options(struct options *o, int argc, char **argv, struct err *err)
 
 /* ---- the plan ---------------------------------------------------------- */
 
-struct plan {
+struct planning {
     const struct options *options;
     struct problems *problems;
     struct cluster *cluster;
@@ -187,7 +197,7 @@ static void
 take_object(void *arg, const struct schema *schema, json_t *object,
             const struct place *place)
 {
-    struct plan *p = arg;
+    struct planning *p = arg;
     struct err err;
 
     if (cluster_add(p->cluster, schema, object, place, &err) != 0)
@@ -195,16 +205,28 @@ take_object(void *arg, const struct schema *schema, json_t *object,
 }
 
 static void
-tell(struct plan *p, enum severity severity, const char *what)
+tell(struct planning *p, enum severity severity, const char *what)
 {
     problem(p->problems, severity, &(struct place){0}, "%s", what);
 }
 
+static void
+load_cluster(struct planning *p)
+{
+    struct err err;
+
+    if (objects_read(p->cluster, p->problems, p->options->kubeconfig, &err) !=
+        0)
+        tell(p, PROBLEM_ERROR, err.text);
+}
+
 static int
-load_all(struct plan *p)
+load_all(struct planning *p)
 {
     struct accept *accept = accept_new(p->problems, take_object, p);
 
+    if (p->options->kubeconfig != NULL)
+        load_cluster(p);
     for (size_t i = 0; i < p->options->file_count; i++)
         p->bytes += load(p->options->files[i], accept, p->problems);
     accept_free(accept);
@@ -217,7 +239,7 @@ load_all(struct plan *p)
 }
 
 static void
-tell_adopted(struct plan *p)
+tell_adopted(struct planning *p)
 {
     struct err what;
 
@@ -232,7 +254,7 @@ tell_adopted(struct plan *p)
 }
 
 static int
-make(struct plan *p)
+make(struct planning *p)
 {
     struct err err;
     int rc = converge(p->cluster, &p->story, &p->figures, &err);
@@ -244,7 +266,7 @@ make(struct plan *p)
 }
 
 static void
-print(struct plan *p)
+print(struct planning *p)
 {
     static char buffer[OUT_BUFFER];
 
@@ -275,7 +297,7 @@ seconds(int64_t ns)
 }
 
 static void
-tell_timing(const struct plan *p)
+tell_timing(const struct planning *p)
 {
     struct rusage used;
 
@@ -293,7 +315,7 @@ tell_timing(const struct plan *p)
 }
 
 static int
-status_of(const struct plan *p)
+status_of(const struct planning *p)
 {
     const struct view *v = &p->view;
 
@@ -307,7 +329,7 @@ status_of(const struct plan *p)
 }
 
 static int
-run(struct plan *p)
+run(struct planning *p)
 {
     int status = EXIT_ERROR;
 
@@ -344,7 +366,7 @@ int
 plan_main(int argc, char **argv)
 {
     struct options options = {0};
-    struct plan p = {.options = &options};
+    struct planning p = {.options = &options};
     int status = EXIT_FINE;
     struct err err;
 

@@ -149,6 +149,22 @@ class Laptop(DebuggingTest):
         self.plane.stop()
         self.assertIn(b"assigned and projected", self.ctl("why", "sim-000").stdout)
 
+    def test_8_plan_of_what_is_there(self):
+        self.begin()
+        done = self.ctl("plan", "--diff", "--exit-code")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        self.assertIn(b"54 Nodes", self.ctl("plan").stdout)
+        self.plane.stop()
+        self.cluster.kubectl("label", "node", "sim-000", "mokka.nvidia.com/sgpu-node-")
+        mark = self.cluster.mark()
+        done = self.ctl("plan", "--diff", "--exit-code")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(b"sim-000", done.stdout)
+        self.assertEqual(self.cluster.writes(mark), [])
+        done = self.ctl("plan", kubeconfig="/nowhere")
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+        self.assertIn(b"/nowhere", done.stderr)
+
     def test_8_what_cannot_be_read_is_said(self):
         self.begin()
         done = self.ctl("why", "sim-000", kubeconfig="/nowhere")
