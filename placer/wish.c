@@ -135,11 +135,12 @@ open_entry(struct wishes *w, struct entry *e, size_t bytes)
 static void
 unload(struct wishes *w, struct entry *e)
 {
-    if (!e->rests) {
+    if (e->rests) {
+        w->resting--;
+    } else {
         w->loads[e->action].count--;
         w->loads[e->action].bytes -= e->bytes;
     }
-    e->rests = true;
 }
 
 /* It is in that state from now on; if it was open, it takes no room any more.
@@ -292,7 +293,11 @@ wish_rest(struct wishes *w, uint32_t id, enum action action, struct str name)
 
     if (e == NULL || e->id != id || e->state != WISH_OPEN)
         return false;
+    if (e->rests || w->resting == WISH_RESTING)
+        return true;
     unload(w, e);
+    e->rests = true;
+    w->resting++;
     return true;
 }
 

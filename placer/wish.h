@@ -14,13 +14,15 @@
  * keeps a wish from being said twice, and bounds how many of each action are
  * open and how large they are together: whoever carries them out keeps them
  * all.  One that rests, since its object refuses it again and again, takes no
- * room: it may stay so for ever, and others are not to wait for it.
+ * room: it may stay so for ever, and others are not to wait for it.  So may
+ * WISH_RESTING of them; where a server refuses more for good, others do wait.
  *
  * Only a fingerprint of a wish is kept: after the projector's death whoever
  * made it makes it again from the model.
  */
 #define WISH_LIMIT 2048       /* of an action without a result, at most */
 #define WISH_BYTES (8u << 20) /* of their bodies; one may be larger */
+#define WISH_RESTING (4 * WISH_LIMIT)
 
 /* The open wishes of an action that do not rest. */
 struct wish_load {
@@ -34,6 +36,7 @@ struct wishes {
     struct sip seeds[2]; /* of fingerprints; set with the first wish */
     unsigned open;       /* without a result, of all actions */
     struct wish_load loads[ACTION_COUNT];
+    unsigned resting; /* of the open ones, of all actions */
     bool wary;   /* the model may be outdated: only what does no harm then is
                     said */
     bool missed; /* something was not, for that reason */

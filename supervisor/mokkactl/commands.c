@@ -26,7 +26,8 @@
 
 #define ASKS_OBJECTS                                                           \
     "Where no control plane listens, as\non a laptop, or with --kubeconfig, "  \
-    "the objects are read from the API server."
+    "the objects are read from the API\nserver, and judged as by a control "   \
+    "plane with --project-clique-label."
 
 #define WORKERS_ARE "Workers are informer, placer, projector, elector and web."
 

@@ -388,7 +388,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("plan", run(["--help"]).stdout)
 
     def test_version(self):
-        self.assertRegex(run(["--version"]).stdout, r"^mokkactl \d+\.\d+\.\d+ \(build .+\)\n$")
+        self.assertRegex(run(["--version"]).stdout, r"^mokkactl \d+\.\d+\.\d+ \(commit .+, build .+\)\n$")
 
     def test_mistakes(self):
         for arguments, said in (

@@ -396,6 +396,34 @@ test_B05_what_rests_takes_no_room(void **state)
     end(&f);
 }
 
+/* What an API server refuses as a whole is bounded all the same. */
+static void
+test_not_all_may_rest(void **state)
+{
+    struct fixture f;
+    char name[16];
+    uint32_t said = 0;
+
+    (void)state;
+    begin(&f);
+    for (int round = 0; round < 6; round++) {
+        for (uint32_t i = 0; f.w.loads[ACTION_NODE].count < WISH_LIMIT; i++) {
+            snprintf(name, sizeof(name), "n%d-%u", round, i);
+            assert_true(want_node(&f, name));
+        }
+        for (uint32_t i = 0; said < f.w.next_id; i++) {
+            snprintf(name, sizeof(name), "n%d-%u", round, i);
+            assert_true(wish_rest(&f.w, ++said, ACTION_NODE, str_of(name)));
+        }
+    }
+    assert_int_equal(f.w.resting, WISH_RESTING);
+    assert_int_equal(f.w.open, WISH_RESTING + WISH_LIMIT);
+    assert_false(want_node(&f, "one more"));
+    wish_lose(&f.w, false);
+    assert_int_equal(f.w.resting, 0);
+    end(&f);
+}
+
 /* Whatever happens, the number of open wishes is that of those in state open,
  * and never above the limit; nothing is said twice in a row. */
 static void
@@ -469,6 +497,7 @@ main(void)
         cmocka_unit_test(test_written),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_B05_what_rests_takes_no_room),
+        cmocka_unit_test(test_not_all_may_rest),
         cmocka_unit_test(test_random),
     };
 
