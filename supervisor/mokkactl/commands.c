@@ -71,7 +71,7 @@ static const struct ctl_command commands[] = {
         .about = "Prints a line for each rack slot that is bound to exactly "
                  "that Node: rack\nname, rack uid, group, rack index, slot "
                  "index, with tabs between, sorted.\nNothing is printed for a "
-                 "Node that holds none. A standby answers, too. " ASKS_OBJECTS,
+                 "Node that holds none. A standby answers, too.\n" ASKS_OBJECTS,
         .examples =
             "  mokkactl assignments sim-017 \"$(kubectl get node sim-017 "
             "-o jsonpath='{.metadata.uid}')\"\n",
