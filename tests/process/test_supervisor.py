@@ -53,7 +53,8 @@ def is_there(pid):
 class Plane(harness.ControlPlane):
     """A control plane of the build with sanitizers, some workers replaced."""
 
-    def __init__(self, test, *arguments, fake=None, without=None, server=None, **options):
+    def __init__(self, test, *arguments, fake=None, without=None, server=None, below=(),
+                 **options):
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
         self.programs = fakes.folder_of("debug", self.folder / "bin")
         for name, (what, *rest) in (fake or {}).items():
@@ -71,7 +72,7 @@ class Plane(harness.ControlPlane):
             types.SimpleNamespace(directory=self.folder,
                                   user=self.server.kubeconfig(self.folder / "config")),
             "--log-level", "debug", *arguments, environment=environment,
-            program=(self.programs / "control-plane",), **options)
+            program=(*below, self.programs / "control-plane"), **options)
         self.address_ = None
 
     def address(self):
@@ -389,6 +390,22 @@ class Stop(SupervisorTest):
         self.assertEqual(self.holder(plane), "")
         self.assertEqual(plane.error.read_text(), "")
         self.assertEqual(plane.lines()[-1]["msg"], "stopped")
+
+    def test_J01_J02_as_process_1_it_reaps_strangers_and_obeys_TERM(self):
+        plane = self.plane(below=("unshare", "--pid", "--fork", "--mount-proc"))
+        plane.wait_running()
+        first, = children(plane.pid)
+        status = pathlib.Path(f"/proc/{first}/status").read_text()
+        self.assertRegex(status, r"(?m)^NSpid:\s+\d+\s+1$")
+        self.assertEqual(len(children(first)), len(WORKERS))
+        # As kubectl exec leaves them: their parent goes, and their last breath is 1's.
+        subprocess.run(["nsenter", "-t", str(first), "-p", "sh", "-c",
+                        "for i in 1 2 3; do sleep 0.5 & done"], check=True, timeout=10)
+        wait_for("the strangers", 5, lambda: len(children(first)) == len(WORKERS) + 3)
+        wait_for("their end", 10, lambda: len(children(first)) == len(WORKERS))
+        os.kill(first, signal.SIGTERM)
+        self.assertEqual(plane.wait_exit()[0], 0)
+        self.assertEqual(self.causes(plane), dict.fromkeys(WORKERS, "exit status 0"))
 
     def test_INT_does_the_same_and_a_signal_of_the_terminal_comes_to_it_alone(self):
         plane = self.leading()
