@@ -8,7 +8,7 @@
 #include "placer/project.h"
 #include "placer/status_work.h"
 
-#define MANAGERS_MAX 100 /* bytes of the names of field managers */
+#define MANAGERS_MAX 100 /* bytes of the names of a key's field managers */
 
 static const struct {
     int key;
@@ -104,7 +104,7 @@ static void
 add_conflict(struct buf *out, struct projecting *x,
              const struct object_slot *slot, const struct world_node *n)
 {
-    struct str who = n->o.rivals;
+    struct str who;
     int conflicting = 0;
     size_t told = 0;
 
@@ -114,11 +114,10 @@ add_conflict(struct buf *out, struct projecting *x,
         if (conflicting & keys[i].key) {
             buf_addz(out, told++ == 0 ? "" : ", ");
             buf_addz(out, keys[i].name);
+            who = projected_key_managers(n->o.rivals, keys[i].key);
+            buf_addz(out, who.n == 0 ? "" : " by ");
+            status_add_cut(out, who, MANAGERS_MAX);
         }
-    if (who.n > 0) {
-        buf_addz(out, ", of field manager ");
-        status_add_cut(out, who, MANAGERS_MAX);
-    }
     buf_addc(out, ')');
 }
 

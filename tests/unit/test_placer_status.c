@@ -371,21 +371,21 @@ test_status_6_2_Nodes_that_wait_for_their_assignment(void **state)
                 "False ProjectionIncomplete: Nodes that carry their "
                 "assignment: 1 of 2; not yet: Node n1");
     project(&s, "n1", "a", rack, 0, KEY_CLIQUE | KEY_ASSIGNED,
-            "gpu-operator,kubelet");
+            "kubelet;gpu-operator,dra;");
     sim_batch(&s);
     assert_text(
         &s, "lab", "Programmed",
         "False NodeMetadataConflict: Nodes that carry their assignment: 1 of "
         "2; on 1 "
         "somebody else holds a label or annotation of it: Node n1 (label "
-        "mokka.nvidia.com/sgpu-assigned, label nvidia.com/gpu.clique, of field "
-        "manager gpu-operator,kubelet); take them off there");
+        "mokka.nvidia.com/sgpu-assigned by kubelet, label "
+        "nvidia.com/gpu.clique by gpu-operator,dra); take them off there");
     assert_text(
         &s, rack, "Ready",
         "False NodeMetadataConflict: Nodes that carry their assignment: 1 of "
         "2; somebody else holds a label or annotation: Node n1 (label "
-        "mokka.nvidia.com/sgpu-assigned, label nvidia.com/gpu.clique, of field "
-        "manager gpu-operator,kubelet)");
+        "mokka.nvidia.com/sgpu-assigned by kubelet, label "
+        "nvidia.com/gpu.clique by gpu-operator,dra)");
     project(&s, "n1", "a", rack, 0, 0, "");
     sim_batch(&s);
     assert_text(&s, "lab", "Programmed",
