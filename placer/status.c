@@ -140,17 +140,6 @@ set_satisfied(struct condition *c, struct arena *arena, const struct placer *p,
         str_is(str_of(reason), "RequestsSatisfied"), reason, &text);
 }
 
-/* What both say first: up to the first semicolon. */
-static bool
-is_ours(struct str standing, struct str wanted)
-{
-    const char *end = memchr(wanted.s, ';', wanted.n);
-    size_t n = end == NULL ? wanted.n : (size_t)(end - wanted.s);
-
-    return standing.n >= n && memcmp(standing.s, wanted.s, n) == 0 &&
-           (standing.n == n || standing.s[n] == ';');
-}
-
 /* A condition that stands as True and agrees keeps its text if somebody else
  * worded it, so that taking over writes nothing. */
 static void
@@ -165,7 +154,7 @@ keep_texts(struct condition *wanted, size_t count,
                 str_eq(c->status, wanted[i].status) &&
                 str_eq(c->reason, wanted[i].reason) &&
                 c->observed == wanted[i].observed &&
-                !is_ours(c->message, wanted[i].message))
+                !condition_same_words(c->message, wanted[i].message))
                 wanted[i].message = c->message;
         }
 }

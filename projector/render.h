@@ -63,7 +63,8 @@ int render_retired(struct buf *out, const json_t *live, struct err *err);
  * sorted by type.  A condition keeps its lastTransitionTime while status and
  * reason stay, and otherwise gets wall (nanoseconds since 1970) in whole
  * seconds.  One that is True and has our reason and generation already keeps
- * its message, too: who took over from another writer does not reword.
+ * its message, too, unless that is ours with other numbers: who took over from
+ * another writer does not reword.
  * 1, 0 and -1 as render_finalizer.
  */
 int render_status(struct buf *out, const json_t *live,

@@ -49,10 +49,12 @@ message(const json_t *standing, const struct condition *c)
 {
     json_t *text_ = json_object_get(standing, "message");
     json_t *observed = json_object_get(standing, "observedGeneration");
+    struct str words = {json_string_value(text_), json_string_length(text_)};
 
     if (json_is_string(text_) && same_verdict(standing, c) &&
         str_is(c->status, "True") && json_is_integer(observed) &&
-        json_integer_value(observed) == c->observed)
+        json_integer_value(observed) == c->observed &&
+        !condition_same_words(words, c->message))
         return json_incref(text_);
     return render_string(c->message);
 }

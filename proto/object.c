@@ -303,6 +303,12 @@ cut_part(struct str *text)
     return part;
 }
 
+bool
+condition_same_words(struct str standing, struct str wanted)
+{
+    return str_eq(cut_part(&standing), cut_part(&wanted));
+}
+
 struct str
 projected_key_managers(struct str rivals, int key)
 {

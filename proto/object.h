@@ -83,6 +83,10 @@ struct condition {
     int64_t observed;
 };
 
+/* Whether two messages say the same first, up to a semicolon: then they are of
+ * one writer, with other numbers. */
+bool condition_same_words(struct str standing, struct str wanted);
+
 struct conditions {
     const struct condition *items;
     size_t count;

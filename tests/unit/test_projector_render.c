@@ -269,6 +269,8 @@ condition_times_and_texts(void **state)
 {
     static const struct condition wanted_true = {
         {"Ready", 5}, {"True", 4}, {"Ready", 5}, {"ours", 4}, 3};
+    static const struct condition wanted_free = {
+        {"Ready", 5}, {"True", 4}, {"Ready", 5}, {"ours; free: 1", 13}, 3};
     static const struct condition wanted_false = {
         {"Ready", 5}, {"False", 5}, {"Partial", 7}, {"1 of 2", 6}, 3};
 #define OLD "2025-01-01T00:00:00Z"
@@ -292,7 +294,19 @@ condition_times_and_texts(void **state)
         /* True with reason and generation as ours keeps its text ... */
         {&wanted_true, ST(COND(OLD, "theirs", "3", "Ready", "True", "Ready")),
          NULL},
-        /* ... of another generation it does not; the time stays. */
+        /* ... but not a text of ours that is out of date ... */
+        {&wanted_true,
+         ST(COND(OLD, "ours; free: 2", "3", "Ready", "True", "Ready")),
+         ST(COND(OLD, "ours", "3", "Ready", "True", "Ready"))},
+        {&wanted_free, ST(COND(OLD, "ours", "3", "Ready", "True", "Ready")),
+         ST(COND(OLD, "ours; free: 1", "3", "Ready", "True", "Ready"))},
+        {&wanted_free,
+         ST(COND(OLD, "ours; free: 2", "3", "Ready", "True", "Ready")),
+         ST(COND(OLD, "ours; free: 1", "3", "Ready", "True", "Ready"))},
+        {&wanted_free,
+         ST(COND(OLD, "ours too; free: 2", "3", "Ready", "True", "Ready")),
+         NULL},
+        /* ... and of another generation it does not; the time stays. */
         {&wanted_true, ST(COND(OLD, "theirs", "2", "Ready", "True", "Ready")),
          ST(COND(OLD, "ours", "3", "Ready", "True", "Ready"))},
         /* A text that is not True's changes, without a transition. */
