@@ -48,6 +48,42 @@ class Objects(unittest.TestCase):
         self.assertNotEqual(r["Pod"]["metadata"]["labels"]["app.kubernetes.io/component"],
                             "control-plane")
 
+    def test_names_that_YAML_takes_for_something_else_stay_texts(self):
+        """A release, a namespace and what values name may be 123, on or null."""
+        secrets = [{"name": "1e3"}]
+        for name in ("123", "1e3", "on", "null", "true", "0x10"):
+            with self.subTest(name=name):
+                r = Rendered({"nameOverride": "12", "imagePullSecrets": secrets, **control_plane(
+                    priorityClassName=name, leaderElection={"name": name},
+                    uninstallGuard={"enabled": True}, networkPolicy={"enabled": True},
+                    podDisruptionBudget={"enabled": True}, flowSchema={"enabled": True},
+                    serviceMonitor={"enabled": True})}, release=name, namespace=name)
+                pod = r.pod()
+                self.assertEqual(pod["priorityClassName"], name)
+                self.assertEqual(pod["imagePullSecrets"], secrets)
+                self.assertEqual(
+                    r["Deployment"]["spec"]["selector"]["matchLabels"],
+                    {"app.kubernetes.io/name": "12-control-plane",
+                     "app.kubernetes.io/instance": name,
+                     "app.kubernetes.io/component": "control-plane"})
+                self.assertEqual(r["FlowSchema"]["spec"]["rules"][0]["resourceRules"][0][
+                    "namespaces"], [name])
+                for item in r.items:
+                    self.every_text(item, ("namespace", "app.kubernetes.io/instance"), name)
+                env = r["Pod"]["spec"]["containers"][0]["env"]
+                self.assertIn({"name": "MOKKA_CP_LEADER_ELECTION_NAME", "value": name}, env)
+
+    def every_text(self, item, keys, name):
+        """Each value of those keys, however deep, is that text (or "default")."""
+        if isinstance(item, list):
+            for part in item:
+                self.every_text(part, keys, name)
+        elif isinstance(item, dict):
+            for key, value in item.items():
+                if key in keys:
+                    self.assertIn(value, (name, "default"), item)
+                self.every_text(value, keys, name)
+
     def test_H02_the_deployment(self):
         r = Rendered()
         spec = r["Deployment"]["spec"]

@@ -27,8 +27,8 @@ control-plane.mokka.nvidia.com
 {{- end -}}
 
 {{- define "mokka.selector" -}}
-app.kubernetes.io/name: {{ printf "%s-control-plane" (default .Chart.Name .Values.nameOverride) | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ printf "%s-control-plane" (default .Chart.Name .Values.nameOverride) | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: control-plane
 {{- end -}}
 
@@ -66,7 +66,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with uniq $names -}}
 imagePullSecrets:
 {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
 {{- end }}
 {{- end -}}
 {{- end -}}
@@ -149,7 +149,7 @@ containers:
           fieldRef:
             fieldPath: metadata.namespace
       - name: MOKKA_CP_LEADER_ELECTION_NAME
-        value: {{ $cp.leaderElection.name }}
+        value: {{ $cp.leaderElection.name | quote }}
     securityContext:
       {{- include "mokka.containerSecurity" $root | nindent 6 }}
     resources:
