@@ -103,13 +103,32 @@ add_folder_of(int rules, const char *file, struct err *err)
     return rc;
 }
 
+/* A folder that is a link is replaced as well, by one to a folder beside it. */
+static int
+add_linked_folder(int rules, const char *file, struct err *err)
+{
+    const char *slash = strrchr(file, '/');
+    char target[1];
+    char *folder;
+    int rc = 0;
+
+    if (slash == NULL || slash == file)
+        return 0;
+    folder = mem_dup(file, (size_t)(slash - file));
+    if (readlink(folder, target, sizeof(target)) >= 0)
+        rc = add_folder_of(rules, folder, err);
+    free(folder);
+    return rc;
+}
+
 /* Where it is named, and where it lies. */
 static int
 add_file(int rules, const char *file, struct err *err)
 {
     char real[PATH_MAX];
 
-    if (add_folder_of(rules, file, err) != 0)
+    if (add_folder_of(rules, file, err) != 0 ||
+        add_linked_folder(rules, file, err) != 0)
         return -1;
     if (realpath(file, real) == NULL)
         return 0;

@@ -23,8 +23,9 @@ struct sandbox {
     size_t port_count;
 };
 
-/* No new privileges, no capabilities. */
-int privileges_enter(struct err *err);
+/* No new privileges, and no capabilities; but the one to read files where that
+ * takes one. */
+int privileges_enter(const struct sandbox *box, struct err *err);
 
 /* RLIMIT_NOFILE and RLIMIT_DATA; limits that are lower already stay. */
 int limits_enter(const struct sandbox *box, struct err *err);

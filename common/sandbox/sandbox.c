@@ -123,7 +123,7 @@ sandbox_enter(const struct sandbox *box, struct err *lacking)
         err_set(lacking, "%s", why);
         return;
     }
-    note(&line, privileges_enter(&err), &err);
+    note(&line, privileges_enter(box, &err), &err);
     note(&line, limits_enter(box, &err), &err);
     note(&line, landlock_enter(box, &err), &err);
     note(&line, seccomp_enter(box, &err), &err);

@@ -157,6 +157,19 @@ class Probe(unittest.TestCase):
                 told = self.probe("informer", before=before)
                 self.assertEqual(told["read_file(at.granted)"] == "ok", can, told)
 
+    def test_C01_a_folder_that_is_a_link_is_replaced_by_one_beside_it(self):
+        (self.folder / "granted").rename(self.folder / "old")
+        (self.folder / "granted").symlink_to("old")
+
+        def replace():
+            (self.folder / "new").mkdir()
+            (self.folder / "new" / "file").write_text("newer")
+            (self.folder / "link").symlink_to("new")
+            (self.folder / "link").replace(self.folder / "granted")
+
+        self.assertEqual(self.probe("informer", before=replace)["read_file(at.granted)"],
+                         "ok")
+
 
 class Plane(harness.ControlPlane):
     """A control plane as it is built for use."""
@@ -324,6 +337,32 @@ class Running(SandboxTest):
         lent.terminate()
         lent.wait()
         wait_for("its own placer", 20, lambda: plane.worker_status("placer")["sandboxed"])
+
+
+class SomebodyElses(SandboxTest):
+    """Root, with the kubeconfig of a user whose files are private."""
+
+    def test_what_only_root_may_read_is_read_and_no_other_capability_is_kept(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may read what is somebody else's")
+        home = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        self.api.kubeconfig(home / "config")
+        (home / "token").write_text("fake")
+        config = json.loads((home / "config").read_text())
+        config["users"][0]["user"] = {"tokenFile": str(home / "token")}
+        (home / "config").write_text(json.dumps(config))
+        for path in (home / "token", home / "config", home):
+            os.chown(path, 65532, 65532)
+            path.chmod(0o700 if path == home else 0o600)
+        plane = self.running(kubeconfig=str(home / "config"))
+        wait_for("convergence", 40, lambda: settled(self.api, NODES))
+        for name in WORKERS:
+            with self.subTest(worker=name):
+                text = pathlib.Path(f"/proc/{plane.worker(name)[0]}/status").read_text()
+                CAP_DAC_READ_SEARCH = 2
+                self.assertIn(int(re.search(r"CapEff:\t(\w+)", text)[1], 16), (
+                    (1 << CAP_DAC_READ_SEARCH,) if ROWS[name][0] == "CONNECT" else (0,)))
+        self.assertEqual(plane.stop(), 0)
 
 
 class Names(SandboxTest):
