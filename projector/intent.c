@@ -143,7 +143,8 @@ tell_resting(struct intents *t, struct reply *reply, struct intent_slot *s,
     return true;
 }
 
-/* What was carried out already, and does not stand for others' sake, waits. */
+/* What was carried out already, and does not stand for others' sake, waits; and
+ * so does what comes while the object rests. */
 static bool
 rest(struct intents *t, struct intent_slot *s, struct order *order, int64_t now,
      struct reply *reply)
@@ -152,11 +153,14 @@ rest(struct intents *t, struct intent_slot *s, struct order *order, int64_t now,
         order->essence == 0
             ? (struct again_look){0}
             : again_look(&t->again, object_of(t, s), order->essence, now);
+    int64_t until = look.due;
 
     order->repeats = look.times;
     if (look.due > s->due)
         s->due = look.due;
-    return tell_resting(t, reply, s, order, look.due - now);
+    if (s->lane->at_fault && s->lane->rest > until)
+        until = s->lane->rest;
+    return tell_resting(t, reply, s, order, until - now);
 }
 
 /* Gives the order to a slot with nothing in flight. True: reply it is. */
@@ -422,12 +426,6 @@ land(struct intents *t, struct intent_slot *s, const struct answer *a,
     s->orphan = s->emptied = false;
 }
 
-static bool
-is_objects_fault(const struct answer *a)
-{
-    return a->verdict == VERDICT_FAILED && !a->server && !a->denied;
-}
-
 bool
 intents_finish(struct intents *t, struct intent_slot *s, const struct answer *a,
                int64_t now, struct reply *reply)
@@ -442,8 +440,9 @@ intents_finish(struct intents *t, struct intent_slot *s, const struct answer *a,
         tell(t, reply, s->order->id, s, a);
     lane->busy = false;
     lane_count(lane, a, now);
-    told = replied || (current && is_objects_fault(a) &&
-                       tell_resting(t, reply, s, s->order, lane->rest - now));
+    told = replied ||
+           (current && a->verdict == VERDICT_FAILED && lane_is_at_fault(a) &&
+            tell_resting(t, reply, s, s->order, lane->rest - now));
     land(t, s, a, current && !replied, now);
     if (next != NULL) {
         s->next = NULL;

@@ -249,6 +249,12 @@ may_come_again(enum outcome outcome)
            outcome == OUTCOME_CONFLICT;
 }
 
+bool
+lane_is_at_fault(const struct answer *a)
+{
+    return !a->server && !a->denied;
+}
+
 void
 lane_count(struct lane *lane, const struct answer *a, int64_t now)
 {
@@ -257,6 +263,7 @@ lane_count(struct lane *lane, const struct answer *a, int64_t now)
     if (a->verdict == VERDICT_FAILED ||
         (a->verdict == VERDICT_ENDED && may_come_again(a->outcome))) {
         count_failure(lane, a, now);
+        lane->at_fault = lane_is_at_fault(a);
     } else if (a->verdict == VERDICT_ENDED) {
         lane->failures = 0;
         lane->rest = 0;

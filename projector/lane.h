@@ -41,7 +41,8 @@ struct lane {
     bool busy;
     bool contested; /* what was last wanted of it ended in a conflict */
     unsigned failures;
-    int64_t rest; /* until then nothing is sent for it */
+    int64_t rest;  /* until then nothing is sent for it */
+    bool at_fault; /* and that for the object's sake */
 };
 
 struct lanes {
@@ -75,6 +76,10 @@ void lanes_settle(struct lanes *lanes, struct lane *lane, int64_t now);
 
 /* The next slot that is due, now in flight and its lane busy; NULL: none is. */
 struct intent_slot *lanes_next(struct lanes *lanes, int64_t now);
+
+/* Whether that answer is for the object's sake, and not for the server's or
+ * that of all. */
+bool lane_is_at_fault(const struct answer *a);
 
 /* Lets the lane rest, or forgets its failures, as that answer demands. */
 void lane_count(struct lane *lane, const struct answer *a, int64_t now);

@@ -660,6 +660,53 @@ B05_a_long_rest_is_told_once(void **state)
     assert_false(b->reply.resting);
 }
 
+/* Its author, or another one after it, wants something else meanwhile. */
+static void
+B05_what_comes_during_a_long_rest_is_told(void **state)
+{
+    struct bench *b = *state;
+    struct intent_slot *s;
+
+    say_rack(b, 1, "u", "1", "a");
+    for (unsigned i = 0; i < 12; i++) {
+        b->now += 1000 * CLOCK_SECOND;
+        lose(b, take(b, 1), 0);
+    }
+    assert_true(say_rack(b, 2, "u", "1", "b"));
+    assert_true(b->reply.resting);
+    assert_int_equal(b->reply.id, 2);
+    assert_true(say_status(b, 3, ACTION_RACK_STATUS, "rack", "{}"));
+    assert_true(b->reply.resting);
+    assert_int_equal(b->reply.id, 3);
+    /* Also what came while the last try was under way. */
+    b->now += 1000 * CLOCK_SECOND;
+    s = take(b, 2);
+    assert_false(say_rack(b, 4, "u", "1", "c"));
+    assert_true(lose(b, s, 0));
+    assert_true(b->reply.resting);
+    assert_int_equal(b->reply.id, 4);
+}
+
+/* Refused again and again is as good as failed. */
+static void
+B05_what_comes_after_many_conflicts_is_told(void **state)
+{
+    struct bench *b = *state;
+    char version[16];
+
+    for (uint32_t i = 1; i < 12; i++) {
+        bool told;
+
+        snprintf(version, sizeof(version), "%u", i);
+        told = say_node(b, i, "n", version, "a");
+        assert_int_equal(told, i > 9); /* 5 ms doubled eight times */
+        assert_true(!told || b->reply.resting);
+        b->now = intents_due(b->t);
+        assert_true(end(b, take(b, i), OUTCOME_CONFLICT, ""));
+        assert_false(b->reply.resting);
+    }
+}
+
 /* What ails all objects is not told of each. */
 static void
 B05_a_rest_for_everybodys_trouble_is_not_told(void **state)
@@ -676,6 +723,8 @@ B05_a_rest_for_everybodys_trouble_is_not_told(void **state)
                                     &b->reply));
         b->now = intents_due(b->t);
     }
+    b->now -= CLOCK_SECOND;
+    assert_false(say_node(b, 2, "n", "1", "b"));
 }
 
 /* The same is carried out and wanted again: the first time is a repair. */
@@ -974,6 +1023,8 @@ main(void)
         TEST(a_failing_object_rests_longer_each_time),
         TEST(B05_a_long_rest_is_told_once),
         TEST(B05_a_rest_for_everybodys_trouble_is_not_told),
+        TEST(B05_what_comes_during_a_long_rest_is_told),
+        TEST(B05_what_comes_after_many_conflicts_is_told),
         TEST(B05_what_does_not_stand_is_written_ever_more_seldom),
         TEST(B05_the_rest_of_a_rack_does_not_matter),
         TEST(the_servers_trouble_keeps_nobody_long),
