@@ -2,6 +2,7 @@
 /* mokkactl record: a recording of a worker that runs. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,12 +34,33 @@ struct record {
     sigset_t signals;
 };
 
+/* Until whoever reads stdout takes more; -1 and errno: a signal came first. */
 static int
-write_all(const char *bytes, size_t n)
+wait_room(const struct record *r)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    const struct timespec now = {0};
+
+    while (poll(&out, 1, LOOK_MS) == 0) {
+        if (sigtimedwait(&r->signals, NULL, &now) > 0) {
+            errno = EINTR;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* A pipe that has room takes PIPE_BUF without making us wait. */
+static int
+write_all(const struct record *r, const char *bytes, size_t n)
 {
     while (n > 0) {
-        ssize_t written = write(STDOUT_FILENO, bytes, n);
+        size_t part = n < PIPE_BUF ? n : PIPE_BUF;
+        ssize_t written;
 
+        if (wait_room(r) != 0)
+            return -1;
+        written = write(STDOUT_FILENO, bytes, part);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
@@ -58,7 +80,8 @@ reader_left(void)
     return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/* What came since the last time; -1 and errno: nobody reads it any more. */
+/* What came since the last time; -1 and errno: nobody reads it any more, or it
+ * is to end before somebody does. */
 static int
 copy(struct record *r)
 {
@@ -72,7 +95,7 @@ copy(struct record *r)
         return -1;
     }
     while ((n = pread(r->fd, bytes, sizeof(bytes), r->copied)) > 0) {
-        if (write_all(bytes, (size_t)n) != 0)
+        if (write_all(r, bytes, (size_t)n) != 0)
             return -1;
         r->copied += n;
     }

@@ -2,6 +2,7 @@
 """mokkactl record: what a placer that runs takes from now on is in a file, and
 placer --replay says the same again."""
 
+import fcntl
 import os
 import pathlib
 import signal
@@ -184,6 +185,20 @@ class Record(RecordTest):
         self.assertEqual(self.worker("placer")["state"], "running")
         process.kill()
         process.wait()
+
+    def test_it_may_be_ended_while_a_reader_stalls(self):
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        with os.fdopen(writer, "wb") as out:
+            process = self.begin("-", stdout=out)
+        for _ in range(3):
+            self.change()
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=10)[1]
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn("stdout: Interrupted", err)
+        self.end(self.begin("-"))
 
 
 class Refused(RecordTest):
