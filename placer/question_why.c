@@ -177,6 +177,9 @@ say_wish(struct why *w, enum action action, struct str name, const char *what)
             what, wish.reason);
     else if (w->p->term == 0)
         say(w, "waits for", "the leader: this replica stands by");
+    else if (w->p->wishes.missed)
+        say(w, "waits for",
+            "the informer, to list the racks once in this term");
     else
         say(w, "waits for", "the placer, to ask for %s", what);
 }

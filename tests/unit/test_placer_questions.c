@@ -244,6 +244,21 @@ test_a_standby_answers_and_says_nothing_to_the_projector(void **state)
     sim_fini(&s);
 }
 
+/* Nothing is written yet, and it is not the placer that is waited for. */
+static void
+test_why_of_a_term_that_has_not_seen_the_racks(void **state)
+{
+    struct sim s;
+
+    (void)state;
+    begin(&s);
+    placer_term_began(&s.p, s.p.term + 1);
+    sim_synced(&s);
+    check_why(&s, "n1", "assigned, not projected yet",
+              "the informer, to list the racks once in this term");
+    sim_fini(&s);
+}
+
 int
 main(void)
 {
@@ -256,6 +271,7 @@ main(void)
             test_C08_nothing_is_answered_before_the_snapshot_or_without_arguments),
         cmocka_unit_test(
             test_a_standby_answers_and_says_nothing_to_the_projector),
+        cmocka_unit_test(test_why_of_a_term_that_has_not_seen_the_racks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
