@@ -289,8 +289,8 @@ class Bench:
 
     @staticmethod
     def caused(events):
-        """Requests beyond the work that went on: what reads, and the Lease's own
-        apart, which comes on its clock."""
+        """What was read, but for the Lease's own, which comes on its clock; the
+        reads before status writes of the work that went on are among it."""
         return sum(e["verb"] in ("list", "watch", "get") and
                    e["objectRef"]["resource"] != "leases" for e in events)
 

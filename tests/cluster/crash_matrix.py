@@ -24,8 +24,9 @@ server while {NODES:,} Nodes are being projected (slowed to last for all cells).
 * **back**: from the fault until its next process runs. A worker that hangs is
   found after 15 s
 * **others**: workers that had to start anew, too
-* **requests**: lists, gets and watches beyond the work that went on. A new
-  informer reads four kinds anew and watches them
+* **requests**: lists, gets and watches meanwhile. A new informer reads four
+  kinds anew and watches them; else these are the reads before status writes
+  of the work that goes on, some six a second
 * **Lease**: changes of its holder
 * **twice**: Nodes that were sent their projection a second time, because the
   answer to the first died with the projector. That changes nothing: at the end
