@@ -50,7 +50,7 @@ class Waiting(ReplicaTest):
         replica.wait_ready(60)
         replica.check_started_once(self)
 
-    def test_2_5_an_API_server_that_goes_away_ends_a_term_and_no_process(self):
+    def test_2_5_J12_an_API_server_that_goes_away_ends_a_term_and_no_process(self):
         way = self.forwarder()
         replica = self.replica(A, kubeconfig=way.kubeconfig(A))
         replica.wait_ready()

@@ -14,6 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "chart"))
 import charts  # noqa: E402
 
 DEPLOYMENT = "deployment/mokka-control-plane"
+MANAGER = "mokka-controller"
 OURS = ("deployments,services,serviceaccounts,roles,rolebindings,poddisruptionbudgets,"
         "jobs,pods,clusterroles,clusterrolebindings,validatingadmissionpolicies,"
         "validatingadmissionpolicybindings")
@@ -37,10 +38,15 @@ class Release(unittest.TestCase):
         return self.node.get("lease", LEASE)["spec"]["holderIdentity"].partition("_")[0]
 
     def versions(self):
-        """Of everything that an upgrade must leave alone."""
-        return {(i["kind"], i["metadata"]["name"]): i["metadata"]["resourceVersion"]
-                for i in self.node.get("nodes,sgpuracks,sgpuinventories")["items"]
-                if i["kind"] != "Node" or i["metadata"]["name"].startswith("sim-")}
+        """Of everything that an upgrade must leave alone.  Nodes have others who
+        write them, the one that taints those without a kubelet, say: of these it
+        is when we wrote last."""
+        items = self.node.get("nodes,sgpuracks,sgpuinventories", "--show-managed-fields")["items"]
+        return {(i["kind"], i["metadata"]["name"]):
+                i["metadata"]["resourceVersion"] if i["kind"] != "Node" else [
+                    (m["time"], m["fieldsV1"]) for m in i["metadata"]["managedFields"]
+                    if m["manager"] == MANAGER]
+                for i in items}
 
     def left(self):
         return self.node.kubectl("get", OURS, "-o", "name", "-l",
@@ -59,6 +65,8 @@ class Release(unittest.TestCase):
         self.node.kubectl("wait", "--for=condition=Programmed", "sinv/demo", "--timeout=60s")
         self.assertIn("Succeeded", self.helm("test", "mokka", "--logs"))
         standing = self.versions()
+        self.assertEqual(sum(kind == "Node" and bool(writes) for (kind, _), writes
+                             in standing.items()), NODES)
         self.two_replicas()
         self.leader_goes()
         self.helm("rollback", "mokka", "1", "--wait", "--timeout", "2m")

@@ -150,7 +150,7 @@ class Debugger(PodTest):
         pid = self.inside(debugger, "pgrep", "-x", "projector").strip()
         return self.inside(debugger, "gdb", "-batch", "-p", pid, *words)
 
-    def test_8_a_breakpoint_on_a_request_and_on_it_goes(self):
+    def test_J10_8_a_breakpoint_on_a_request_and_on_it_goes(self):
         debugger = self.debugger()
         kept = self.kept()
         before = self.worker("projector")

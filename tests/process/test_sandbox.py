@@ -269,7 +269,7 @@ class Running(SandboxTest):
                 self.assertEqual(files, [str(self.shared.recording)]
                                  if name == "placer" else [])
 
-    def test_a_debugger_attaches_and_what_it_calls_there_is_refused(self):
+    def test_J10_a_debugger_attaches_and_what_it_calls_there_is_refused(self):
         """And then the worker goes on as if nothing had been."""
         term = self.shared.status()["term"]
         calls = ['(int)open("/etc/passwd", 0)', '(int)open("/tmp/made-by-a-worker", 0x41, 0600)',

@@ -343,7 +343,7 @@ class Start(SupervisorTest):
         self.assertEqual(plane.lines(msg="worker running", worker="web"), [])
         self.others_undisturbed(plane, "web")
 
-    def test_y_ten_deaths_without_READY_end_it_and_the_worker_is_named(self):
+    def test_y_J05_ten_deaths_without_READY_end_it_and_the_worker_is_named(self):
         plane = self.background("dying")
         line = self.last_line(plane, seconds=90)
         self.assertIn("projector died 10 times", line)
@@ -381,7 +381,7 @@ class Stop(SupervisorTest):
         self.assertEqual(turns, sorted(TURNS.values()))
         return {line["worker"]: line["cause"] for line in lines}
 
-    def test_TERM_stops_by_turns_and_gives_the_Lease_back(self):
+    def test_J11_TERM_stops_by_turns_and_gives_the_Lease_back(self):
         plane = self.leading()
         began = time.monotonic()
         self.assertEqual(plane.stop(), 0)
@@ -480,7 +480,7 @@ class Stop(SupervisorTest):
         self.assertFalse([n for n, pid in pids.items() if is_there(pid)])
         self.assertTrue(self.holder(plane))  # left to expire
 
-    def test_no_worker_outlives_a_supervisor_that_is_killed(self):
+    def test_J03_J11_no_worker_outlives_a_supervisor_that_is_killed(self):
         plane = self.leading()
         pids = plane.everyone()
         self.assertEqual(set(pids.values()), set(children(plane.pid)))
@@ -522,7 +522,7 @@ class Stop(SupervisorTest):
 
 
 class Probes(SupervisorTest):
-    def test_healthz_is_answered_while_web_is_killed_again_and_again(self):
+    def test_J12_healthz_is_answered_while_web_is_killed_again_and_again(self):
         server = api.Api()
         self.addCleanup(server.close)
         plane = self.plane(server=server)
