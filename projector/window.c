@@ -12,9 +12,8 @@
 #define START (8 * ONE)
 #define MOST (64 * ONE)
 #define PERIOD (30 * CLOCK_SECOND)
-/* Latency is flat up to twice the lowest plus this: a small server answers one
- * request in 5 ms and a dozen in 60, and does more of them in a second. */
-#define SLACK (50 * CLOCK_MS)
+/* Latency is flat up to twice the lowest plus this. */
+#define SLACK (10 * CLOCK_MS)
 #define PAUSE_FIRST (25 * CLOCK_MS)
 #define PAUSE_MOST (30 * CLOCK_SECOND)
 #define USUAL_QPS 50

@@ -103,13 +103,13 @@ what_is_usual_is_learnt_anew(void **state)
 
     (void)state;
     answers(&b, 100, 5 * MS);
-    answers(&b, 500, 80 * MS);
+    answers(&b, 500, 60 * MS);
     assert_int_equal(window_limit(&b.w), 4);
     /* Two periods later nothing faster is known. */
     b.now += 31 * CLOCK_SECOND;
-    answers(&b, 1, 80 * MS);
+    answers(&b, 1, 60 * MS);
     b.now += 31 * CLOCK_SECOND;
-    answers(&b, 5000, 80 * MS);
+    answers(&b, 5000, 60 * MS);
     assert_int_equal(window_limit(&b.w), 64);
 }
 
