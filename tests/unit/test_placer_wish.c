@@ -335,8 +335,7 @@ test_limit(void **state)
     begin(&f);
     for (int i = 0; i < WISH_LIMIT; i++) {
         snprintf(name, sizeof(name), "n%d", i);
-        assert_true(wish_want(&f.w, ACTION_NODE, str_of(name), STR("1"),
-                              MSG_NODE_APPLY, STR("a")));
+        assert_true(want_node(&f, name));
     }
     assert_int_equal(f.w.open, WISH_LIMIT);
     buf_clear(&f.sent.text);
@@ -348,8 +347,7 @@ test_limit(void **state)
     wish_drop(&f.w, ACTION_RACK, STR("r"));
     assert_true(wish_want(&f.w, ACTION_NODE, STR("n0"), STR("2"),
                           MSG_NODE_APPLY, STR("b")));
-    assert_true(wish_want(&f.w, ACTION_NODE, STR("n1"), STR("1"),
-                          MSG_NODE_APPLY, STR("a")));
+    assert_true(want_node(&f, "n1"));
     assert_int_equal(f.w.open, WISH_LIMIT);
     wish_drop(&f.w, ACTION_NODE, STR("n1"));
     assert_true(want_node(&f, "m"));
