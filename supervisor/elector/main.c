@@ -62,13 +62,11 @@ moment(void)
 /* What is told to the supervisor. */
 
 static void
-explain(const struct elector *el, enum election_view view, struct err *reason)
+explain_view(const struct elector *el, enum election_view view,
+             struct err *reason)
 {
     const struct lease_record *record = election_record(el->election);
 
-    *reason = el->trouble;
-    if (reason->text[0] != '\0' && view != ELECTION_STOPPED)
-        return;
     switch (view) {
     case ELECTION_STOPPED:
         err_set(reason, el->contending
@@ -88,6 +86,17 @@ explain(const struct elector *el, enum election_view view, struct err *reason)
     case ELECTION_LEADER:
         break;
     }
+}
+
+/* What is not allowed stands first: it is the cause of most other trouble, and
+ * names what to grant. */
+static void
+explain(const struct elector *el, enum election_view view, struct err *reason)
+{
+    if (el->trouble.text[0] != '\0' && view != ELECTION_STOPPED)
+        *reason = el->trouble;
+    else
+        explain_view(el, view, reason);
     if (el->missing.text[0] != '\0' && reason->text[0] != '\0')
         err_prefix(reason, "%s", el->missing.text);
     else if (el->missing.text[0] != '\0')

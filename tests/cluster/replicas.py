@@ -203,11 +203,13 @@ class Audit:
 
 def mutations(cluster, users, since=0, leases=False):
     """Mutating requests of these users in the order they came, whatever their
-    answer, those for Leases apart."""
+    answer, those for Leases apart.  Events are no writes of a term: whoever is
+    not leader sends them, too."""
     if not hasattr(cluster, "mutating"):
         cluster.mutating = Audit(cluster.state / "audit.log")
     return sorted((w for w in cluster.mutating.read()
                    if w.user in users and w.at >= since
+                   and w.resource != "events/"
                    and (w.resource == "leases/") == leases), key=lambda w: w.begin)
 
 
