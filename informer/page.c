@@ -5,6 +5,7 @@
 
 #include "common/kube/json.h"
 #include "common/kube/meta_list.h"
+#include "common/kube/prune.h"
 #include "common/mem.h"
 #include "informer/json_items.h"
 
@@ -15,12 +16,16 @@ struct page {
     json_t *metadata; /* of the list in JSON */
 };
 
+/* Who owns a spec is asked, what exactly of it is not. */
+static const char *const unread[] = {"metadata.managedFields.*.fieldsV1.*",
+                                     NULL};
+
 static void
 on_json(void *arg, struct str text)
 {
     struct page *page = arg;
     struct err err;
-    json_t *root = kube_json_parse(text, &err);
+    json_t *root = kube_json_parse_pruned(text, unread, &err);
     struct wire_object object = {.json = root};
 
     if (root == NULL)

@@ -5,6 +5,7 @@
 
 #include "common/buf.h"
 #include "common/kube/json.h"
+#include "common/kube/prune.h"
 #include "common/mem.h"
 
 #define INITIAL_END "k8s.io/initial-events-end"
@@ -82,6 +83,10 @@ read_object(struct stream_event *event, json_t *object)
     return 0;
 }
 
+/* As in a page (page.c). */
+static const char *const unread[] = {
+    "object.metadata.managedFields.*.fieldsV1.*", NULL};
+
 static int
 read_line(struct stream *stream, struct str line, struct stream_event *event,
           struct err *err)
@@ -89,7 +94,7 @@ read_line(struct stream *stream, struct str line, struct stream_event *event,
     json_t *object = NULL;
     const char *type;
 
-    stream->line = kube_json_parse(line, err);
+    stream->line = kube_json_parse_pruned(line, unread, err);
     if (stream->line == NULL)
         return err_prefix(err, "event");
     type = kube_json_text(stream->line, "type");

@@ -7,11 +7,16 @@
 #include "common/api.h"
 #include "common/kube/json.h"
 #include "common/kube/path.h"
+#include "common/kube/prune.h"
 #include "common/kube/status.h"
 #include "common/mem.h"
 #include "projector/render.h"
 #include "projector/task_kind.h"
 #include "proto/frame.h"
+
+/* Who owns a spec is asked, what exactly of it is not. */
+static const char *const unread[] = {"metadata.managedFields.*.fieldsV1.*",
+                                     NULL};
 
 struct task *
 task_new(const struct order *order, bool kept)
@@ -20,6 +25,7 @@ task_new(const struct order *order, bool kept)
 
     order_read(&t->intent, order, &t->arena);
     t->kept = kept;
+    t->unread = unread;
     t->facts.type = order->type;
     t->facts.intent = &t->intent;
     return t;
@@ -224,9 +230,10 @@ task_refused(struct task *t, const struct kube_response *response)
 }
 
 json_t *
-task_object(const struct kube_response *response, struct err *err)
+task_object(const struct task *t, const struct kube_response *response,
+            struct err *err)
 {
-    json_t *object = kube_json_parse(response->body, err);
+    json_t *object = kube_json_parse_pruned(response->body, t->unread, err);
 
     if (object == NULL)
         err_prefix(err, "%s %s answered %d", response->method, response->url,
@@ -244,7 +251,7 @@ task_go_on(struct task *t, const struct kube_response *response,
 
     if (!task_accepted(response))
         return task_refused(t, response);
-    live = task_object(response, &err);
+    live = task_object(t, response, &err);
     next = live == NULL ? task_fail(t, err.text) : move(t, live);
     json_decref(live);
     return next;
@@ -279,7 +286,7 @@ task_done(struct task *t, const struct kube_response *response)
     const char *uid = "";
     const char *version = "";
     struct err err = {0};
-    json_t *object = task_object(response, &err);
+    json_t *object = task_object(t, response, &err);
     enum task_move move;
 
     if (object == NULL ||

@@ -102,7 +102,7 @@ listed(struct task *t, const struct kube_response *response)
 
     if (!task_accepted(response))
         return task_retry(t, response);
-    page = task_object(response, &err);
+    page = task_object(t, response, &err);
     move = page == NULL ? task_fail(t, err.text) : judge(t, page);
     json_decref(page);
     return move;

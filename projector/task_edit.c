@@ -21,6 +21,11 @@ static const struct task_place rack = {.group = API_GROUP,
 static const struct task_place rack_status = {.group = API_GROUP,
                                               .resource = API_RACKS "/status"};
 
+/* A status is written without the spec, which the API server takes from the
+ * object that it has. */
+static const char *const unread_of_status[] = {"metadata.managedFields", "spec",
+                                               NULL};
+
 static bool
 is_status(const struct task *t)
 {
@@ -48,11 +53,24 @@ write_place(const struct task *t)
 }
 
 static int
+render_part(const struct task *t, struct buf *out, const json_t *live,
+            struct err *err)
+{
+    json_t *part = json_copy((json_t *)live);
+    int differs;
+
+    json_object_del(part, "spec");
+    differs = render_status(out, part, &t->intent.status.status, t->wall, err);
+    json_decref(part);
+    return differs;
+}
+
+static int
 render(const struct task *t, struct buf *out, const json_t *live,
        struct err *err)
 {
     if (is_status(t))
-        return render_status(out, live, &t->intent.status.status, t->wall, err);
+        return render_part(t, out, live, err);
     return render_finalizer(out, live, &t->intent.finalizer, err);
 }
 
@@ -136,5 +154,7 @@ read_live(struct task *t)
 enum task_move
 task_edit(struct task *t)
 {
+    if (is_status(t))
+        t->unread = unread_of_status;
     return read_live(t);
 }

@@ -21,7 +21,8 @@ typedef enum task_move task_step(struct task *t,
 struct task {
     struct arena arena; /* every text of the task */
     union intent intent;
-    task_step *then; /* gets the answer */
+    task_step *then;           /* gets the answer */
+    const char *const *unread; /* of objects in answers (common/kube/prune.h) */
     int64_t wall;
     bool kept;          /* an earlier attempt found keys that others keep */
     unsigned conflicts; /* tries that lost against another writer */
@@ -104,7 +105,9 @@ enum task_move task_go_on(struct task *t, const struct kube_response *response,
 bool task_is_target(struct task *t, const json_t *live);
 bool task_is_unmoved(struct task *t, const json_t *live);
 
-/* The object in an answer, to be freed with json_decref. NULL and err. */
-json_t *task_object(const struct kube_response *response, struct err *err);
+/* The object in an answer, but for what is unread, to be freed with
+ * json_decref. NULL and err. */
+json_t *task_object(const struct task *t, const struct kube_response *response,
+                    struct err *err);
 
 #endif

@@ -349,9 +349,10 @@ found(struct task *t, const struct kube_response *response)
 
 /* Is it the rack that an annotation names, and does it bind the Node? */
 static bool
-binds(const struct kube_response *response, const struct assignment *a)
+binds(const struct task *t, const struct kube_response *response,
+      const struct assignment *a)
 {
-    json_t *rack = task_object(response, NULL);
+    json_t *rack = task_object(t, response, NULL);
     json_t *slots = json_object_get(json_object_get(rack, "spec"), "nodes");
     bool found = false;
     json_t *slot;
@@ -373,7 +374,7 @@ rack_looked(struct task *t, const struct kube_response *response)
     if (!task_accepted(response) && !kube_not_found(response))
         return task_refused(t, response);
     assignment_decode(&a, t->intent.node.annotation, &t->arena, NULL);
-    if (task_accepted(response) && binds(response, &a))
+    if (task_accepted(response) && binds(t, response, &a))
         return task_end(t, OUTCOME_CONFLICT, STR(""),
                         "its annotation names a rack that binds it");
     return send_apply(t);

@@ -132,7 +132,7 @@ looked(struct task *t, const struct kube_response *response)
         return task_fail(t, "it existed, and was gone when looked at");
     if (!task_accepted(response))
         return task_refused(t, response);
-    object = task_object(response, &err);
+    object = task_object(t, response, &err);
     move = object == NULL ? task_fail(t, err.text) : judge_standing(t, object);
     json_decref(object);
     return move;

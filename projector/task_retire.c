@@ -60,7 +60,7 @@ deleted(struct task *t, const struct kube_response *response)
     if (!task_accepted(response))
         return task_refused(t, response);
     /* A Status if it is gone, the object if a finalizer keeps it. */
-    object = task_object(response, &err);
+    object = task_object(t, response, &err);
     version = str_of(kube_json_text(object, "metadata.resourceVersion"));
     if (version.n == 0)
         end_gone(t);
@@ -90,7 +90,7 @@ stripped(struct task *t, const struct kube_response *response)
         return end_gone(t);
     if (!task_accepted(response))
         return task_refused(t, response);
-    object = task_object(response, &err);
+    object = task_object(t, response, &err);
     if (object == NULL)
         return task_fail(t, err.text);
     version = kube_json_text(object, "metadata.resourceVersion");

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Our figures beside those of a baseline, each with the ratio that it must keep.
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How long nobody writes when the leader goes, with Nodes coming all the time
 and the Lease times as they are by default; and how long a renewal takes while
