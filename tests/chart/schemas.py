@@ -68,15 +68,20 @@ def write(description, folder):
             (folder / file_name(kind)).write_text(json.dumps(whole))
 
 
-def sources(version):
-    """The folder of Kubernetes' sources; downloaded by Go where they are not."""
-    done = subprocess.run(["go", "mod", "download", "-json", f"k8s.io/kubernetes@{version}"],
-                          text=True, capture_output=True, check=False,
-                          cwd=tempfile.gettempdir(), env=dict(os.environ, GOWORK="off"))
-    answer = json.loads(done.stdout or "{}")
-    if done.returncode != 0:
-        raise OSError(answer.get("Error", done.stderr.strip()))
-    return pathlib.Path(answer["Dir"])
+def description(version):
+    """What Kubernetes' sources say of its API.  They are a hundred times larger:
+    Go downloads them, and checks them by its public list, into a folder that does
+    not stay."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["go", "mod", "download", "-modcacherw", "-json", f"k8s.io/kubernetes@{version}"],
+            text=True, capture_output=True, check=False, cwd=folder,
+            env=dict(os.environ, GOWORK="off", GOMODCACHE=folder))
+        answer = json.loads(done.stdout or "{}")
+        if done.returncode != 0:
+            raise OSError(answer.get("Error", done.stderr.strip()))
+        file = pathlib.Path(answer["Dir"], "api", "openapi-spec", "swagger.json")
+        return json.loads(file.read_text())["definitions"]
 
 
 def of_version(version):
@@ -84,10 +89,10 @@ def of_version(version):
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
     folder = cache / "mokka" / f"schemas-{version}"
     if not folder.exists():
-        text = (sources(version) / "api" / "openapi-spec" / "swagger.json").read_text()
+        definitions = description(version)
         folder.parent.mkdir(parents=True, exist_ok=True)
         new = pathlib.Path(tempfile.mkdtemp(dir=folder.parent))
-        write(json.loads(text)["definitions"], new)
+        write(definitions, new)
         try:
             new.rename(folder)
         except OSError:  # somebody else made it meanwhile

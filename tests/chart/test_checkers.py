@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other programs say of the charts: kubeconform, with the schemas of the
-oldest Kubernetes that is supported and of the one the tests run on, and
-helm-unittest, with what was rendered before."""
+"""What other programs say of the charts: kubeconform, with the schemas of every
+Kubernetes from the oldest that is supported to the newest, and helm-unittest, with
+what was rendered before."""
 
 import re
 import subprocess
@@ -12,9 +12,8 @@ import charts
 import schemas
 from charts import CHART, ROOT, Rendered, control_plane
 
-OLDEST = "v1.28.15"
-NEWEST, = re.findall(r"^(?:require|\t)\s*k8s\.io/kubernetes (v\S+)", (
-    ROOT / "deploy" / "local" / "kubernetes" / "go.mod").read_text(), re.MULTILINE)[:1]
+VERSIONS = ("v1.28.15", "v1.29.6", "v1.30.14", "v1.31.14", "v1.32.13", "v1.33.13",
+            "v1.34.4", "v1.35.4", "v1.36.3", "v1.37.2")
 ALL_ON = control_plane(
     replicas=2, kubeAPIQPS=10, kubeAPIBurst=20,
     podDisruptionBudget={"enabled": True, "minAvailable": "50%"},
@@ -41,17 +40,28 @@ class Kubeconform(unittest.TestCase):
                  file.name], text=True, capture_output=True, check=False)
 
     def test_every_object_is_as_Kubernetes_describes_it(self):
-        for version in (OLDEST, NEWEST):
+        for version in VERSIONS:
             for values in ({}, ALL_ON):
-                r = Rendered(values, "--kube-version", version)
-                done = self.conforms(version, r.text)
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                self.assertIn(f"Valid: {len(r.items)}, Invalid: 0, Errors: 0, Skipped: 0",
-                              done.stdout)
+                with self.subTest(version=version, values=values):
+                    r = Rendered(values, "--kube-version", version)
+                    done = self.conforms(version, r.text)
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertIn(f"Valid: {len(r.items)}, Invalid: 0, Errors: 0, Skipped: 0",
+                                  done.stdout)
+
+    def test_they_are_all_from_the_oldest_on(self):
+        """To the one that the tests run on, or beyond."""
+        minors = [int(version.split(".")[1]) for version in VERSIONS]
+        oldest, = re.findall(r'^kubeVersion: ">=1\.(\d+)\.0-0"$', (
+            CHART / "Chart.yaml").read_text(), re.MULTILINE)
+        ours, = re.findall(r"^\tk8s\.io/kubernetes v1\.(\d+)", (
+            ROOT / "deploy" / "local" / "kubernetes" / "go.mod").read_text(), re.MULTILINE)
+        self.assertEqual(minors, list(range(int(oldest), minors[-1] + 1)))
+        self.assertGreaterEqual(minors[-1], int(ours))
 
     def test_it_would_see_a_member_that_there_is_not(self):
         text = Rendered().text.replace("automountServiceAccountToken:", "automount:")
-        done = self.conforms(NEWEST, text)
+        done = self.conforms(VERSIONS[-1], text)
         self.assertEqual(done.returncode, 1)
         self.assertIn("automount", done.stdout)
 
