@@ -15,7 +15,7 @@ from charts import CHART, ROOT, Rendered, control_plane
 VERSIONS = ("v1.28.15", "v1.29.6", "v1.30.14", "v1.31.14", "v1.32.13", "v1.33.13",
             "v1.34.4", "v1.35.4", "v1.36.3", "v1.37.2")
 ALL_ON = control_plane(
-    replicas=2, kubeAPIQPS=10, kubeAPIBurst=20,
+    replicas=2, kubeAPIQPS=10, kubeAPIBurst=20, requireSandbox=True,
     podDisruptionBudget={"enabled": True, "minAvailable": "50%"},
     topologySpreadConstraints=[{"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway",
                                 "topologyKey": "kubernetes.io/hostname"}],

@@ -141,7 +141,8 @@ class Objects(unittest.TestCase):
     def test_H02_every_argument_is_an_option_of_the_program(self):
         known = re.findall(r'^OPTION\("([\w-]+)"', (
             ROOT / "supervisor" / "options.def").read_text(), re.MULTILINE)
-        r = Rendered(control_plane(kubeAPIQPS=1, kubeAPIBurst=1, projectCliqueLabel=False))
+        r = Rendered(control_plane(kubeAPIQPS=1, kubeAPIBurst=1, projectCliqueLabel=False,
+                                   requireSandbox=True))
         self.assertLessEqual(set(r.arguments()), set(known))
 
     def test_10_3_roles(self):
@@ -195,6 +196,24 @@ class Objects(unittest.TestCase):
         self.assertEqual(Rendered({"nameOverride": "gpus"})["Service"]["metadata"][
             "name"], "mokka-gpus-control-plane")
 
+    def test_names_are_those_that_a_Service_may_have(self):
+        """A release may have a dot, or begin with a digit; a Service may not."""
+        for release, name in (("1.28-lab", "mokka-1-28-lab-mokka-control-plane"),
+                              ("mokka.lab", "mokka-lab-control-plane"),
+                              ("2026", "mokka-2026-mokka-control-plane"),
+                              ("a" * 48 + ".b.c", "a" * 48 + "-control-plane")):
+            r = Rendered(control_plane(uninstallGuard={"enabled": True}, flowSchema={
+                "enabled": True}, networkPolicy={"enabled": True}), release=release)
+            self.assertEqual(r["Service"]["metadata"]["name"], name)
+            self.assertEqual(r.pod()["serviceAccountName"], name)
+            for item in r.items:
+                own = item["metadata"]["name"]
+                if own != FIXED:
+                    self.assertRegex(own, r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
+                    self.assertTrue(own.startswith(name), own)
+                labels = item["metadata"].get("labels", {})
+                self.assertEqual(labels.get("app.kubernetes.io/instance", release), release)
+
     def test_nothing_of_two_releases_meets_but_the_fixed_name(self):
         one, two = (
             {(i["kind"], i["metadata"].get("namespace"), i["metadata"]["name"])
@@ -214,7 +233,7 @@ class Values(unittest.TestCase):
         r = Rendered(control_plane(
             logging={"level": "debug", "format": "plain"}, replicas=3, workers=16,
             shutdownTimeout="1500ms", leaderElection={"name": "other.lease"},
-            projectCliqueLabel=False, nodeSelector={"pool": "system"},
+            projectCliqueLabel=False, requireSandbox=True, nodeSelector={"pool": "system"},
             tolerations=[{"operator": "Exists"}], priorityClassName="high",
             affinity={"nodeAffinity": {}}, podAnnotations={"a": "b"},
             topologySpreadConstraints=[{"maxSkew": 1}],
@@ -223,6 +242,7 @@ class Values(unittest.TestCase):
         arguments = r.arguments()
         for flag, value in {"log-level": "debug", "log-format": "plain", "workers": "16",
                             "shutdown-timeout": "1500ms", "project-clique-label": "false",
+                            "require-sandbox": "true",
                             "leader-election-name": "other.lease"}.items():
             self.assertEqual(arguments[flag], value)
         pod = r.pod()
@@ -407,6 +427,14 @@ class Schema(unittest.TestCase):
                 with self.subTest(path=path, value=bad):
                     self.assertIn(path.rsplit(".", 1)[-1].split("[")[0], said)
                     self.assertIn("values don't meet the specifications", said)
+
+    def test_names_that_cannot_be_are_refused(self):
+        for key, values in (("nameOverride", ("A", "a.b", "-a", "a_b", 1)),
+                            ("fullnameOverride", ("A", "a.b", "1a", "a-", "a b"))):
+            for bad in values:
+                self.assertIn(key, refusal({key: bad}))
+        for good in ("", "a", "gpu-2"):
+            Rendered({"nameOverride": good, "fullnameOverride": good})
 
     def test_H05_unknown_values_at_the_top(self):
         self.assertIn("controlplane", refusal({"controlplane": {"enabled": False}}))

@@ -16,9 +16,14 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The name of most objects: the base is cut, so that the suffix fits in 63. */}}
+{{/* The name of most objects: the base is cut, so that the suffix fits in 63. A
+     release may have dots and begin with a digit, a Service may not. */}}
 {{- define "mokka.name" -}}
-{{- printf "%s-control-plane" (include "mokka.fullname" . | trunc 49 | trimSuffix "-") -}}
+{{- $base := include "mokka.fullname" . | replace "." "-" -}}
+{{- if regexMatch "^[0-9]" $base -}}
+{{- $base = printf "mokka-%s" $base -}}
+{{- end -}}
+{{- printf "%s-control-plane" ($base | trunc 49 | trimSuffix "-") -}}
 {{- end -}}
 
 {{/* The fixed name: one control plane in a cluster. */}}
