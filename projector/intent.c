@@ -414,7 +414,8 @@ land(struct intents *t, struct intent_slot *s, const struct answer *a,
         s->due = now;
         order->kept |= a->kept;
         lanes_set(&t->lanes, s, order, false);
-    } else if (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_DONE) {
+    } else if (a->verdict == VERDICT_ENDED && a->outcome == OUTCOME_DONE &&
+               !a->pretended) {
         if (order->essence != 0)
             again_done(&t->again, object_of(t, s), order->essence, now);
         remember_written(t, s, a, order);

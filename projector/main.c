@@ -5,6 +5,7 @@
  * they came to, and when they may be made.
  */
 #include <event2/event.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/api.h"
@@ -21,6 +22,7 @@
 #include "projector/event_news.h"
 #include "projector/event_sender.h"
 #include "projector/intent.h"
+#include "projector/shadow.h"
 #include "projector/write.h"
 #include "proto/frame.h"
 #include "proto/unpack.h"
@@ -34,6 +36,7 @@ struct projector {
     struct kube_client *client;
     struct intents *intents;
     struct writer *writer;
+    struct shadow *shadow; /* NULL: what is wanted is written */
     struct event_sender *events;
     struct lease_page *page;
     struct event *report;
@@ -45,16 +48,33 @@ struct projector {
     struct err missing; /* what we are not allowed; empty: nothing */
 };
 
+/* What is to be said of us: trouble, then what is not allowed, then, in shadow,
+ * what would be written.  Returns whether all is well. */
+static bool
+explain(struct projector *p, const char *trouble, struct err *reason)
+{
+    bool ok = trouble[0] == '\0';
+
+    err_set(reason, "%s", ok ? p->missing.text : trouble);
+    if (p->shadow == NULL || !ok)
+        return ok;
+    shadow_tell(p->shadow, clock_now());
+    return p->missing.text[0] == '\0' &&
+           shadow_in_sync(p->shadow, clock_now(), reason);
+}
+
 static void
 report(struct projector *p)
 {
     struct intents_counts counts = intents_counts(p->intents);
     struct writer_state state;
+    struct err reason;
+    bool ok;
 
     writer_state(p->writer, &state);
+    ok = explain(p, state.trouble, &reason);
     worker_report(
-        p->worker, state.trouble[0] == '\0',
-        state.trouble[0] == '\0' ? p->missing.text : state.trouble,
+        p->worker, ok, reason.text,
         (const struct worker_fact[]){
             {"in_flight", (int64_t)counts.in_flight},
             {"queued", (int64_t)counts.queued},
@@ -73,6 +93,16 @@ report(struct projector *p)
 }
 
 static void
+measure_shadow(const struct shadow *shadow, struct metrics *m)
+{
+    int64_t counts[ACTION_COUNT];
+
+    shadow_count(shadow, clock_now(), counts);
+    for (unsigned i = 0; i < ACTION_COUNT; i++)
+        metrics_set(m, METRIC_SHADOW_WRITES, i, 0, counts[i]);
+}
+
+static void
 measure(void *state, struct metrics *m)
 {
     const struct projector *p = state;
@@ -87,6 +117,8 @@ measure(void *state, struct metrics *m)
                 (int64_t)intents_contested(p->intents, clock_now()));
     metrics_set(m, METRIC_WINDOW, 0, 0, writer.window);
     metrics_set(m, METRIC_WINDOW_USED, 0, 0, writer.requests);
+    if (p->shadow != NULL)
+        measure_shadow(p->shadow, m);
     for (unsigned i = 0; i < ACTION_COUNT; i++) {
         metrics_set(m, METRIC_WRITES, i, 0, (int64_t)writer.writes[i]);
         for (unsigned j = 0; j < OUTCOME_COUNT; j++)
@@ -94,14 +126,6 @@ measure(void *state, struct metrics *m)
     }
     event_sender_measure(p->events, m);
     kube_stats_measure(kube_client_stats(p->client), m);
-}
-
-static void
-on_report(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd;
-    (void)what;
-    report(arg);
 }
 
 /* Soon, and not more often than that. */
@@ -112,6 +136,18 @@ report_soon(struct projector *p)
 
     if (!event_pending(p->report, EV_TIMEOUT, NULL))
         event_add(p->report, &wait);
+}
+
+static void
+on_report(evutil_socket_t fd, short what, void *arg)
+{
+    struct projector *p = arg;
+
+    (void)fd;
+    (void)what;
+    report(p);
+    if (p->shadow != NULL && shadow_is_restless(p->shadow, clock_now()))
+        report_soon(p);
 }
 
 static void
@@ -142,7 +178,7 @@ on_reply(void *arg, const struct reply *reply)
     struct projector *p = arg;
     struct buf body = {0};
 
-    if (!reply->resting)
+    if (!reply->resting && p->shadow == NULL)
         p->ended[reply->result.action][reply->result.outcome]++;
     if (p->placer == NULL)
         return;
@@ -220,6 +256,8 @@ on_withdraw(void *state, struct chan *from, struct message *m, struct err *err)
         result = intent_withdraw_unpack(&action, &name, m->body, &arena, err);
     if (result == 0)
         intents_withdraw(p->intents, action, name, clock_now());
+    if (result == 0 && p->shadow != NULL)
+        shadow_drop(p->shadow, action, name, clock_now());
     arena_fini(&arena);
     report_soon(p);
     return result;
@@ -299,6 +337,9 @@ on_plan_end(void *state, struct chan *from, struct message *m, struct err *err)
 
     (void)from;
     (void)m;
+    if (p->shadow != NULL)
+        shadow_planned(p->shadow, true, clock_now());
+    report_soon(p);
     return intents_plan_end(p->intents, clock_now(), err);
 }
 
@@ -343,6 +384,13 @@ static const struct kube_right rights[] = {
     {"update", API_GROUP, API_RACKS, "status", NULL, NULL},
 };
 
+/* In shadow. */
+static const struct kube_right reading[] = {
+    {"get", "", "nodes", NULL, NULL, NULL},
+    {"get", API_GROUP, API_INVENTORIES, NULL, NULL, NULL},
+    {"get list", API_GROUP, API_RACKS, NULL, NULL, NULL},
+};
+
 static void
 on_access(void *arg, const char *missing)
 {
@@ -375,6 +423,8 @@ make_writer(struct projector *p)
         pace.progress =
             pace.debounce > CLOCK_SECOND ? pace.debounce : CLOCK_SECOND;
     setup.intents = p->intents = intents_new(&pace);
+    if (strcmp(worker_option(w, "shadow"), "true") == 0)
+        setup.shadow = p->shadow = shadow_new();
     p->writer = writer_new(&setup);
 }
 
@@ -414,7 +464,8 @@ configure(void *state, struct worker *w, struct err *err)
     if (p->client == NULL)
         return -1;
     writer_client(p->writer, p->client);
-    event_sender_client(p->events, p->client);
+    if (p->shadow == NULL)
+        event_sender_client(p->events, p->client);
     return 0;
 }
 
@@ -443,13 +494,15 @@ static int
 start(void *state, struct err *err)
 {
     struct projector *p = state;
+    const struct kube_right *needed = p->shadow == NULL ? rights : reading;
+    size_t count = p->shadow == NULL ? nitems(rights) : nitems(reading);
 
     if (p->page == NULL)
         return err_set(err, "no lease page was granted");
     writer_lease(p->writer, p->page);
     report(p);
-    p->access = kube_access_new(worker_base(p->worker), &p->config, rights,
-                                nitems(rights), on_access, p, err);
+    p->access = kube_access_new(worker_base(p->worker), &p->config, needed,
+                                count, on_access, p, err);
     return p->access == NULL ? -1 : 0;
 }
 
@@ -475,6 +528,8 @@ unlinked(void *state, enum role peer)
     p->placer = NULL;
     p->opened = false;
     intents_orphan(p->intents, clock_now());
+    if (p->shadow != NULL)
+        shadow_planned(p->shadow, false, clock_now());
     writer_wake(p->writer);
 }
 
@@ -494,6 +549,7 @@ fini(void *state)
     struct projector *p = state;
 
     writer_free(p->writer);
+    shadow_free(p->shadow);
     event_sender_free(p->events);
     intents_free(p->intents);
     kube_client_free(p->client);
@@ -516,8 +572,22 @@ on_dump(void *state, const struct str *arguments, struct buf *out,
     return 0;
 }
 
+static int
+on_shadow(void *state, const struct str *arguments, struct buf *out,
+          struct err *err)
+{
+    const struct projector *p = state;
+
+    (void)arguments;
+    if (p->shadow == NULL)
+        return err_set(err, "this control plane writes what it wants written: "
+                            "it was started without --shadow");
+    return shadow_list(p->shadow, clock_now(), out, err);
+}
+
 static const struct worker_question questions[] = {
     {"dump", 0, on_dump},
+    {"shadow", 0, on_shadow},
 };
 
 static const struct worker_handler handlers[] = {

@@ -12,6 +12,7 @@
 #include "common/mem.h"
 #include "projector/line.h"
 #include "projector/say.h"
+#include "projector/shadow.h"
 #include "projector/task.h"
 #include "projector/window.h"
 
@@ -24,7 +25,7 @@
 #define NEVER INT64_MAX
 
 /* An intent on its way: either it waits to send its next request, or that has
- * been sent. */
+ * been sent; or, in shadow, it waits to be answered without. */
 struct job {
     struct line_item item; /* in waiting; must be first */
     LIST_ENTRY(job) entry;
@@ -33,6 +34,8 @@ struct job {
     struct task *task;
     struct kube_call *call;
     int64_t sent_at;
+    bool kept;            /* in shadow: its request is not sent */
+    struct answer answer; /* then */
 };
 
 struct writer {
@@ -62,6 +65,8 @@ in_term(const struct writer *w)
 
     if (w->stopping || w->term == 0 || w->page == NULL || w->client == NULL)
         return false;
+    if (w->setup.shadow != NULL)
+        return true;
     lease_page_read(w->page, &term, &deadline);
     return term == w->term && clock_now() < deadline;
 }
@@ -151,13 +156,36 @@ is_contested(const struct job *job, const struct answer *answer)
     return true;
 }
 
+/* The end of an intent: to the table, and to its author. */
+static void
+end(struct job *job, const struct answer *answer)
+{
+    struct writer *w = job->w;
+    struct reply reply;
+
+    if (intents_finish(w->setup.intents, job->slot, answer, clock_now(),
+                       &reply))
+        w->setup.reply(w->setup.arg, &reply);
+    free_job(job);
+}
+
+/* It needs no request, or none will do: that is no news of the shadow's. */
+static void
+forget_kept(const struct job *job, const struct answer *answer)
+{
+    const struct order *order = intent_slot_order(job->slot);
+
+    if (job->w->setup.shadow != NULL && answer->verdict == VERDICT_ENDED)
+        shadow_drop(job->w->setup.shadow, order->action, order->target.name,
+                    clock_now());
+}
+
 static void
 finish(struct job *job, const struct answer *given)
 {
     struct writer *w = job->w;
     struct answer answer = *given;
     bool known = note_trouble(w, job, &answer);
-    struct reply reply;
 
     known |= is_old_news(w, job, &answer);
     w->said_away |= answer.server && !known;
@@ -165,10 +193,8 @@ finish(struct job *job, const struct answer *given)
         w->retries++;
     known |= is_contested(job, &answer);
     say_answer(task_facts(job->task), &answer, known);
-    if (intents_finish(w->setup.intents, job->slot, &answer, clock_now(),
-                       &reply))
-        w->setup.reply(w->setup.arg, &reply);
-    free_job(job);
+    forget_kept(job, &answer);
+    end(job, &answer);
 }
 
 static void
@@ -241,6 +267,29 @@ send_request(struct job *job)
     job->call = kube_send(w->client, &http);
 }
 
+/* In shadow: what would be sent is not. */
+static void
+keep_back(struct job *job)
+{
+    int64_t now = clock_now();
+    int64_t pause = shadow_keep(
+        job->w->setup.shadow, intent_slot_order(job->slot), now, &job->answer);
+
+    job->kept = true;
+    line_join(&job->w->waiting, &job->item, now + pause);
+}
+
+static void
+go_on(struct job *job)
+{
+    if (job->kept)
+        end(job, &job->answer);
+    else if (job->w->setup.shadow != NULL && task_request(job->task)->mutates)
+        keep_back(job);
+    else
+        send_request(job);
+}
+
 /* A job whose next request is due, or NULL. */
 static struct job *
 next_waiting(struct writer *w, int64_t now)
@@ -286,7 +335,7 @@ step(struct writer *w)
             return true;
         }
     }
-    send_request(job);
+    go_on(job);
     return true;
 }
 

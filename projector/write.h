@@ -11,6 +11,7 @@
 struct event_base;
 struct kube_client;
 struct lease_page;
+struct shadow;
 
 /*
  * The door to the API server: takes intents that are due from the table, sends
@@ -23,6 +24,9 @@ struct writer;
 struct writer_setup {
     struct event_base *base;
     struct intents *intents;
+    /* Not NULL: what would be written is told here and not sent (shadow.h), and
+     * the lease page does not count. */
+    struct shadow *shadow;
     int64_t write_timeout; /* the hard end of a mutating request */
     int64_t live_timeout;  /* the same of a live read of a Node */
     /* An intent got its result. */

@@ -291,6 +291,28 @@ check_together(const struct options *options, struct err *err)
     return 0;
 }
 
+/* What is given and makes no sense beside --shadow. */
+static int
+check_shadow(const struct options *options, struct err *err)
+{
+    static const char lease[] = "leader-election-";
+
+    if (strcmp(options_get(options, "shadow"), "true") != 0)
+        return 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!options->given[i] ||
+            strncmp(rows[i].name, lease, sizeof(lease) - 1) != 0)
+            continue;
+        return err_set(err,
+                       "--shadow takes no Lease, so %s%s has no meaning with "
+                       "it: leave one of the two out",
+                       options->by_environment[i] ? "$" : "--",
+                       options->by_environment[i] ? rows[i].environment
+                                                  : rows[i].name);
+    }
+    return 0;
+}
+
 static void
 fill_from_environment(struct options *options)
 {
@@ -421,7 +443,8 @@ options_read(struct options **out, int argc, char **argv, struct err *err)
     fill_from_environment(options);
     result = read_flags(options, argc, argv, err);
     if (result == OPTIONS_OK &&
-        (check_each(options, err) != 0 || check_together(options, err) != 0))
+        (check_each(options, err) != 0 || check_together(options, err) != 0 ||
+         check_shadow(options, err) != 0))
         result = OPTIONS_BAD;
     if (result == OPTIONS_OK)
         *out = options;

@@ -885,6 +885,23 @@ failures_are_forgotten_after_a_while(void **state)
     assert_int_equal(intent_slot_failures(take(b, 2)), 0);
 }
 
+/* Told as done, but nothing stands: the same is sent again, and does not rest.
+ */
+static void
+what_is_pretended_does_not_stand(void **state)
+{
+    const struct answer a = {
+        .outcome = OUTCOME_DONE, .version = STR("9"), .pretended = true};
+    struct bench *b = *state;
+
+    for (unsigned i = 1; i < 10; i++) {
+        assert_false(say_rack(b, i, "u", "1", "{}"));
+        assert_true(intents_finish(b->t, take(b, i), &a, b->now, &b->reply));
+        assert_int_equal(b->reply.result.outcome, OUTCOME_DONE);
+        assert_int_equal(intents_counts(b->t).written, 0);
+    }
+}
+
 static void
 held_is_nobodys_failure(void **state)
 {
@@ -1033,6 +1050,7 @@ main(void)
         TEST(others_go_on_while_one_rests),
         TEST(outdated_news_slow_their_author_down),
         TEST(failures_are_forgotten_after_a_while),
+        TEST(what_is_pretended_does_not_stand),
         TEST(held_is_nobodys_failure),
         TEST(a_status_waits_for_quiet),
         TEST(a_status_does_not_wait_for_ever),

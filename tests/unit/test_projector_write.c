@@ -23,6 +23,7 @@
 #include "common/lease_page.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "projector/shadow.h"
 #include "projector/write.h"
 #include "proto/frame.h"
 #include "proto/unpack.h"
@@ -68,6 +69,7 @@ struct bench {
     struct kube_client *client;
     struct intents *intents;
     struct writer *writer;
+    struct shadow *shadow;
     struct lease_page *page;
     unsigned replies[OUTCOME_COUNT];
     unsigned total;
@@ -247,19 +249,21 @@ make_page(struct bench *b)
     close(view);
 }
 
-static int
-setup(void **state)
+static void
+make_bench(void **state, struct shadow *shadow)
 {
     const struct intents_pace pace = {0, 0};
     const struct timeval tick = {.tv_usec = 2000};
     struct bench *b = mem_zalloc(sizeof(*b));
     struct writer_setup w = {.write_timeout = CLOCK_SECOND,
                              .live_timeout = CLOCK_SECOND,
+                             .shadow = shadow,
                              .reply = on_reply,
                              .turned = on_turned,
                              .arg = b};
     struct err err = {0};
 
+    b->shadow = shadow;
     b->base = w.base = event_base_new();
     listen_anywhere(b);
     make_page(b);
@@ -272,6 +276,19 @@ setup(void **state)
     b->tick = event_new(b->base, -1, EV_PERSIST, on_tick, NULL);
     event_add(b->tick, &tick);
     *state = b;
+}
+
+static int
+setup(void **state)
+{
+    make_bench(state, NULL);
+    return 0;
+}
+
+static int
+setup_shadow(void **state)
+{
+    make_bench(state, shadow_new());
     return 0;
 }
 
@@ -281,6 +298,7 @@ teardown(void **state)
     struct bench *b = *state;
 
     writer_free(b->writer);
+    shadow_free(b->shadow);
     kube_client_free(b->client);
     intents_free(b->intents);
     lease_page_unmap(b->page);
@@ -590,7 +608,69 @@ freed_with_requests_under_way(void **state)
     until(b, &b->requests, 3);
 }
 
+static int64_t
+would(const struct bench *b, enum action action)
+{
+    int64_t counts[ACTION_COUNT];
+
+    shadow_count(b->shadow, clock_now() + 2 * SHADOW_STANDS, counts);
+    return counts[action];
+}
+
+/* It reads what a write hangs on, whatever the page says, and nothing more; its
+ * author hears of a rack a second later. */
+static void
+in_shadow_it_only_reads(void **state)
+{
+    struct bench *b = *state;
+    int64_t began = clock_now();
+
+    RULES(b, {"GET", 200, OBJECT, NULL, 0, -1});
+    writer_plan(b->writer, 1);
+    want_status(b, "s");
+    until(b, &b->replies[OUTCOME_DONE], 1);
+    assert_int_equal(would(b, ACTION_RACK_STATUS), 1);
+    want_rack(b, 1);
+    turn(b, 100 * MS);
+    assert_int_equal(would(b, ACTION_RACK), 1);
+    assert_int_equal(b->total, 1);
+    until(b, &b->replies[OUTCOME_DONE], 2);
+    assert_true(clock_now() - began >= CLOCK_SECOND);
+    assert_int_equal(b->requests, 1);
+    assert_int_equal(state_of(b).writes[ACTION_RACK], 0);
+    assert_int_equal(intents_counts(b->intents).written, 0);
+}
+
+/* Read anew it stands, or is gone: then nothing would be written. */
+static void
+in_shadow_a_read_may_tell_that_nothing_is_to_be_written(void **state)
+{
+    struct bench *b = *state;
+
+    RULES(b, {"GET", 200, OBJECT, NULL, 0, 1},
+          {"GET", 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\"}", NULL, 0,
+           -1});
+    writer_plan(b->writer, 1);
+    want_status(b, "s");
+    until(b, &b->replies[OUTCOME_DONE], 1);
+    assert_int_equal(would(b, ACTION_RACK_STATUS), 1);
+    want_status(b, "s");
+    until(b, &b->total, 2);
+    assert_int_equal(would(b, ACTION_RACK_STATUS), 0);
+}
+
+static void
+in_shadow_nothing_is_done_out_of_a_term(void **state)
+{
+    struct bench *b = *state;
+
+    want_rack(b, 1);
+    turn(b, 50 * MS);
+    assert_int_equal(would(b, ACTION_RACK), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define SHADOW(f) cmocka_unit_test_setup_teardown(f, setup_shadow, teardown)
 
 int
 main(void)
@@ -607,6 +687,9 @@ main(void)
         TEST(nobody_rests_once_the_server_is_back),
         TEST(a_rate_is_kept),
         TEST(freed_with_requests_under_way),
+        SHADOW(in_shadow_it_only_reads),
+        SHADOW(in_shadow_a_read_may_tell_that_nothing_is_to_be_written),
+        SHADOW(in_shadow_nothing_is_done_out_of_a_term),
     };
 
     signal(SIGPIPE, SIG_IGN);

@@ -288,6 +288,43 @@ test_require_sandbox_needs_no_value_and_takes_one(void **state)
 }
 
 static void
+test_a_shadow_takes_no_lease(void **state)
+{
+    static const char *const flags[] = {
+        "--leader-election-namespace=a",
+        "--leader-election-name=a",
+        "--leader-election-lease-duration=20s",
+        "--leader-election-renew-deadline=9s",
+        "--leader-election-retry-period=1s",
+    };
+    struct options *options;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < nitems(flags); i++) {
+        char *name = mem_dup(flags[i], strcspn(flags[i], "="));
+
+        assert_int_equal(read_words(&options, &err, "--shadow", flags[i], NULL),
+                         OPTIONS_BAD);
+        assert_non_null(strstr(err.text, "--shadow takes no Lease"));
+        assert_non_null(strstr(err.text, name));
+        free(name);
+        assert_int_equal(
+            read_words(&options, &err, "--shadow=false", flags[i], NULL),
+            OPTIONS_OK);
+        options_free(options);
+    }
+    setenv("MOKKA_CP_LEADER_ELECTION_NAME", "a", 1);
+    assert_int_equal(read_words(&options, &err, "--shadow", NULL), OPTIONS_BAD);
+    assert_non_null(strstr(err.text, "$MOKKA_CP_LEADER_ELECTION_NAME"));
+    unsetenv("MOKKA_CP_LEADER_ELECTION_NAME");
+    setenv("POD_NAMESPACE", "mokka", 1); /* every pod has one */
+    assert_int_equal(read_words(&options, &err, "--shadow", NULL), OPTIONS_OK);
+    options_free(options);
+    unsetenv("POD_NAMESPACE");
+}
+
+static void
 test_a_control_socket_is_a_path_or_a_name_that_fits(void **state)
 {
     char longest[109] = "@";
@@ -320,6 +357,7 @@ main(void)
         cmocka_unit_test(test_unknown_flag_and_stray_argument),
         cmocka_unit_test(test_workers_that_wait_are_workers),
         cmocka_unit_test(test_require_sandbox_needs_no_value_and_takes_one),
+        cmocka_unit_test(test_a_shadow_takes_no_lease),
         cmocka_unit_test(test_a_control_socket_is_a_path_or_a_name_that_fits),
     };
 
