@@ -118,18 +118,24 @@ health_synchronised(const struct health *health, int64_t now)
     return true;
 }
 
+static void
+note_grace(int64_t *due, const struct report *report, int64_t now)
+{
+    int64_t end = report->lost + HEALTH_GRACE;
+
+    if (!report->ok && fine(report, now) && (*due == 0 || end < *due))
+        *due = end;
+}
+
 int64_t
 health_due(const struct health *health, int64_t now)
 {
     int64_t due = 0;
 
-    for (size_t i = 0; i < nitems(needed); i++) {
-        const struct report *report = &health->reports[needed[i]];
-        int64_t end = report->lost + HEALTH_GRACE;
-
-        if (!report->ok && fine(report, now) && (due == 0 || end < due))
-            due = end;
-    }
+    for (size_t i = 0; i < nitems(needed); i++)
+        note_grace(&due, &health->reports[needed[i]], now);
+    if (view(health) == VIEW_SHADOW)
+        note_grace(&due, &health->reports[ROLE_PROJECTOR], now);
     if (view(health) == VIEW_LEADER && now < health->deadline &&
         (due == 0 || health->deadline < due))
         due = health->deadline;
@@ -142,11 +148,25 @@ why(const struct report *report)
     return report->reason[0] == '\0' ? "starting" : report->reason;
 }
 
+/* In shadow: nothing would be written. */
+static bool
+in_sync(const struct health *health, int64_t now, struct err *reason)
+{
+    const struct report *report = &health->reports[ROLE_PROJECTOR];
+
+    if (fine(report, now))
+        return true;
+    err_set(reason, "projector: %s", why(report));
+    return false;
+}
+
 static bool
 elected(const struct health *health, int64_t now, struct err *reason)
 {
     if (view(health) == VIEW_STANDBY)
         return true;
+    if (view(health) == VIEW_SHADOW)
+        return in_sync(health, now, reason);
     if (view(health) != VIEW_LEADER) {
         err_set(reason, "elector: %s", why(&health->reports[ROLE_ELECTOR]));
         return false;

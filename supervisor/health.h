@@ -20,7 +20,9 @@ struct value;
  * leads and has planned in the present term.  An informer or placer that was
  * fine and is away for less than ten seconds changes nothing; the absence of
  * the others never does: a standby stays one until the next elector has found
- * out, and a leader for as long as the lease page grants the term.
+ * out, and a leader for as long as the lease page grants the term.  In shadow
+ * there is no Lease: it is ready while the projector says that nothing would be
+ * written.
  */
 #define HEALTH_GRACE INT64_C(10000000000)
 #define HEALTH_FACTS 32
@@ -48,7 +50,13 @@ struct health {
 };
 
 /* Values of the elector's fact "view". */
-enum view { VIEW_STOPPED, VIEW_WAITING, VIEW_STANDBY, VIEW_LEADER };
+enum view {
+    VIEW_STOPPED,
+    VIEW_WAITING,
+    VIEW_STANDBY,
+    VIEW_LEADER,
+    VIEW_SHADOW
+};
 
 /* Takes the body of a STATE. -1 and err if it is not one. */
 int health_report(struct health *health, enum role role,

@@ -2,6 +2,7 @@
 #include "supervisor/status.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -123,6 +124,8 @@ status_write(struct buf *out, const struct supervisor *sup)
     add_bool(out, "ready", ready);
     add_text(out, "reason", reason.text);
     add_number(out, "term", (int64_t)sup->term);
+    add_bool(out, "shadow",
+             strcmp(options_get(sup->options, "shadow"), "true") == 0);
     add_bool(out, "stopping", sup->health.stopping);
     add_key(out, "workers");
     buf_addc(out, '[');

@@ -85,6 +85,12 @@ sandbox_names(struct sandbox *box)
 }
 
 void
+sandbox_stay(struct sandbox *box)
+{
+    box->may &= ~(unsigned)SANDBOX_CONNECT;
+}
+
+void
 sandbox_memory(struct sandbox *box, int64_t bytes)
 {
     box->memory = bytes;

@@ -40,6 +40,9 @@ void sandbox_connect(struct sandbox *box, uint16_t port);
 /* Names are looked up, which takes a thread and UDP. */
 void sandbox_names(struct sandbox *box);
 
+/* It connects to nothing after all. */
+void sandbox_stay(struct sandbox *box);
+
 /* At most so many bytes of memory; 0: no limit. */
 void sandbox_memory(struct sandbox *box, int64_t bytes);
 

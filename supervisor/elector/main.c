@@ -3,9 +3,13 @@
  * elector: takes, renews and gives back the Lease, and says through the lease
  * page until when this replica may write.  It does nothing else, so that a
  * renewal never waits behind other work.
+ *
+ * In shadow it knows no API server: it begins a term that no page shows, so
+ * that there is a plan, and nobody may write by it.
  */
 #include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -17,6 +21,7 @@
 #include "common/lease_page.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/sandbox/sandbox.h"
 #include "common/worker.h"
 #include "proto/pack.h"
 #include "supervisor/elector/election.h"
@@ -27,8 +32,13 @@
  * be time for that before the renew deadline. */
 #define LONGEST_REQUEST (5 * CLOCK_SECOND)
 
+/* The fact "view" of a shadow, beside those of the election; and its term. */
+#define VIEW_SHADOW (ELECTION_LEADER + 1)
+#define SHADOW_TERM 1
+
 struct elector {
     struct worker *worker;
+    bool shadow; /* there is no election */
     struct kube_config kube;
     struct election_config config;
     char *lease; /* namespace/name, for people */
@@ -347,6 +357,10 @@ on_contend(void *state, struct chan *from, struct message *message,
 
     (void)from;
     (void)message;
+    if (el->shadow) {
+        tell(el, MSG_TERM_BEGAN, SHADOW_TERM, NULL);
+        return 0;
+    }
     if (el->election == NULL)
         return err_set(err, "it came before START");
     if (!el->contending)
@@ -441,6 +455,9 @@ configure(void *state, struct worker *w, struct err *err)
     struct elector *el = state;
 
     el->worker = w;
+    el->shadow = strcmp(worker_option(w, "shadow"), "true") == 0;
+    if (el->shadow)
+        return 0;
     el->config = (struct election_config){
         .identity = worker_option(w, "identity"),
         .lease_duration =
@@ -462,7 +479,10 @@ reach(void *state, struct sandbox *box)
 {
     const struct elector *el = state;
 
-    kube_reach(&el->kube, box);
+    if (el->shadow)
+        sandbox_stay(box);
+    else
+        kube_reach(&el->kube, box);
 }
 
 static int
@@ -470,12 +490,24 @@ granted(void *state, enum resource resource, int fd, struct err *err)
 {
     struct elector *el = state;
 
+    if (el->shadow) { /* the page stays as it is */
+        close(fd);
+        return 0;
+    }
     if (resource == RESOURCE_LEASE_PAGE && el->page == NULL)
         el->page = lease_page_map(fd, true, err);
     else
         err_set(err, "resource %d was not asked for", (int)resource);
     close(fd);
     return resource == RESOURCE_LEASE_PAGE && el->page != NULL ? 0 : -1;
+}
+
+static void
+report_shadow(const struct elector *el)
+{
+    worker_report(el->worker, true, "in shadow, takes no Lease",
+                  (const struct worker_fact[]){{"view", VIEW_SHADOW}, {0}});
+    log_info("in shadow: nothing is written, the Lease is left alone");
 }
 
 static int
@@ -485,6 +517,10 @@ start(void *state, struct err *err)
     int64_t deadline;
     uint64_t term;
 
+    if (el->shadow) {
+        report_shadow(el);
+        return 0;
+    }
     if (el->page == NULL)
         return err_set(err, "no lease page was granted");
     el->timer = evtimer_new(worker_base(el->worker), on_time, el);

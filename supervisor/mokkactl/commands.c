@@ -79,6 +79,26 @@ static const struct ctl_command commands[] = {
         .run = run_assignments,
     },
     {
+        .name = "shadow",
+        .operands = "",
+        .says = "what a control plane in shadow would write",
+        .about = "Prints each write that control-plane --shadow would make and "
+                 "does not, sorted:\nwhat stands for 5 s at least, so that "
+                 "whoever writes beside it has had the time to.\nIt is the "
+                 "next step of each object; what follows from one is told once "
+                 "that one is\ndone, and so is a status. For all steps at "
+                 "once, see mokkactl plan --diff.",
+        .examples = "  mokkactl shadow\n"
+                    "  mokkactl shadow -o json | jq -r '.verb + \" \" + "
+                    ".name'\n",
+        .options = {SOCKET,
+                    {"output", 'o', "FORM", "json: a line for each"},
+                    {"exit-code", '\0', NULL,
+                     "exit with 2 if anything would be written"}},
+        .exits = {"2 with --exit-code: something would be written"},
+        .run = run_shadow,
+    },
+    {
         .name = "dump",
         .operands = "WORKER",
         .says = "what a worker believes",

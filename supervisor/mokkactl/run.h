@@ -10,6 +10,9 @@
 /* show_status.c */
 int run_status(const struct ctl_args *args);
 
+/* show_shadow.c */
+int run_shadow(const struct ctl_args *args);
+
 /* ask.c: those that a worker answers, or the supervisor with yes or no */
 int run_assignments(const struct ctl_args *args);
 int run_why(const struct ctl_args *args);

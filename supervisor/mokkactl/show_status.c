@@ -231,7 +231,9 @@ print_head(const json_t *root, bool coloured)
            coloured ? "\033[0m" : "");
     if (!ready)
         printf(": %s", kube_json_text(root, "reason"));
-    if (term > 0)
+    if (is_set(root, "shadow"))
+        printf(", in shadow");
+    else if (term > 0)
         printf(", leads (term %" PRId64 ")", term);
     else
         printf(", does not lead");

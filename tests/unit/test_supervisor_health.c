@@ -255,6 +255,31 @@ test_7_who_did_not_stand_by_does_not_by_a_restart(void **state)
     }
 }
 
+/* No Lease, no deadline: the projector's word counts, for as long as one that
+ * is away may have said the last. */
+static void
+test_a_shadow_is_ready_while_nothing_would_be_written(void **state)
+{
+    struct health h = {0};
+
+    (void)state;
+    synchronise(&h);
+    elect(&h, VIEW_SHADOW, 0);
+    not_ready_for(&h, 1, "projector: starting");
+    tell(&h, ROLE_PROJECTOR, true, "", NULL, 0, NULL, 0);
+    assert_true(health_ready(&h, 1, NULL));
+    assert_int_equal(health_due(&h, 1), 0);
+    health_died(&h, ROLE_ELECTOR, 1000);
+    assert_true(health_ready(&h, 1000 + HEALTH_GRACE, NULL));
+    tell(&h, ROLE_PROJECTOR, false, "would make 1 write", NULL, 0, NULL, 0);
+    not_ready_for(&h, 1, "projector: would make 1 write");
+    tell(&h, ROLE_PROJECTOR, true, "", NULL, 0, NULL, 0);
+    health_died(&h, ROLE_PROJECTOR, 1000);
+    assert_true(health_ready(&h, 999 + HEALTH_GRACE, NULL));
+    assert_int_equal(health_due(&h, 1000), 1000 + HEALTH_GRACE);
+    not_ready_for(&h, 1000 + HEALTH_GRACE, "projector: restarting");
+}
+
 static void
 test_stopping_is_not_ready(void **state)
 {
@@ -300,6 +325,7 @@ main(void)
         cmocka_unit_test(
             test_7_a_standby_stays_one_until_the_next_elector_knows),
         cmocka_unit_test(test_7_who_did_not_stand_by_does_not_by_a_restart),
+        cmocka_unit_test(test_a_shadow_is_ready_while_nothing_would_be_written),
         cmocka_unit_test(test_stopping_is_not_ready),
         cmocka_unit_test(test_report_of_wrong_shape_is_refused),
     };
