@@ -293,8 +293,9 @@ class ControlPlane:
         if record and self.placer.exists() and "--record" not in arguments:
             arguments = ("--record", str(self.recording), *arguments)
         self.socket = self.log.with_suffix(".sock")
+        if "--shadow" not in arguments:
+            arguments = ("--leader-election-namespace", NAMESPACE, *arguments)
         command = [*map(str, program), "--kubeconfig", kubeconfig or cluster.user,
-                   "--leader-election-namespace", NAMESPACE,
                    "--control-socket", str(self.socket),
                    "--listen-addr", "127.0.0.1:0", *arguments]
         with open(self.log, "wb") as out, open(self.error, "wb") as err:
