@@ -13,6 +13,9 @@
 #include "proto/unpack.h"
 
 #define ROOM (256u << 10)
+/* What a burst made of the memory for frames to send goes back if it is more.
+ */
+#define KEPT (64u << 10)
 #define READ_SIZE (64u << 10)
 #define READS_PER_TURN 16
 #define MAX_DESCRIPTORS 8
@@ -322,6 +325,8 @@ chan_flush(struct chan *chan)
         buf_drop(&chan->out, (size_t)n);
         chan->sent += (uint64_t)n;
     }
+    if (chan->out.cap > KEPT)
+        buf_fini(&chan->out);
     event_del(chan->writable);
 }
 

@@ -2,6 +2,7 @@
 #include "common/worker.h"
 
 #include <event2/event.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,9 @@
 /* Reports of facts that change often are so far apart at least. */
 #define REPORT_PERIOD CLOCK_SECOND
 
+/* Who needs no more than that more or less is at rest. */
+#define QUIET ((size_t)64 << 10)
+
 struct worker {
     const struct worker_ops *ops;
     void *state;
@@ -51,6 +55,8 @@ struct worker {
     struct trace *trace; /* or NULL */
     struct tap taps[ROLE_COUNT];
     struct answers answers;
+    size_t in_use; /* bytes of memory, at the last ping */
+    bool quiet;    /* that was what it had been at the one before */
     int status;
 };
 
@@ -493,12 +499,29 @@ on_tap(struct worker *w, struct message *m, struct err *err)
     return 0;
 }
 
+/* Once a burst is over, what it took goes back to the system: malloc would keep
+ * the peak, each process its own. */
+static void
+give_back(struct worker *w)
+{
+    size_t in_use = mallinfo2().uordblks;
+    size_t change =
+        in_use > w->in_use ? in_use - w->in_use : w->in_use - in_use;
+    bool quiet = change < QUIET;
+
+    if (quiet && !w->quiet)
+        malloc_trim(0);
+    w->in_use = in_use;
+    w->quiet = quiet;
+}
+
 static int
 on_ping(struct worker *w, struct message *m, struct err *err)
 {
     (void)m;
     (void)err;
     chan_send(w->control, MSG_PONG, 0, STR(""));
+    give_back(w);
     return 0;
 }
 

@@ -51,7 +51,7 @@ read_labels(const struct kube_meta *meta, struct arena *arena)
     while (kube_meta_label(meta, &walk, &pair.key, &pair.value))
         items[count++] = pair;
     pairs_sort(items, count);
-    return (struct pairs){items, without_twins(items, count)};
+    return (struct pairs){items, without_twins(items, count), NULL};
 }
 
 static int

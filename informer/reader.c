@@ -112,7 +112,7 @@ reader_pairs(struct reader *r, const char *path)
         items[count++] = (struct pair){str_of(key), element(r, path, value)};
     }
     pairs_sort(items, count);
-    return (struct pairs){items, count};
+    return (struct pairs){items, count, NULL};
 }
 
 struct strs

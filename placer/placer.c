@@ -553,6 +553,12 @@ is_projected(struct str key)
     return str_is(key, LABEL_ASSIGNED) || str_is(key, LABEL_CLIQUE);
 }
 
+static bool
+same_pair(const struct pair *a, const struct pair *b)
+{
+    return a == b || (str_eq(a->key, b->key) && str_eq(a->value, b->value));
+}
+
 /* Labels but the two that we project (C05: their echo moves nothing). */
 static bool
 same_labels(struct pairs a, struct pairs b)
@@ -561,14 +567,13 @@ same_labels(struct pairs a, struct pairs b)
     size_t j = 0;
 
     for (;;) {
-        while (i < a.count && is_projected(a.items[i].key))
+        while (i < a.count && is_projected(pairs_at(a, i)->key))
             i++;
-        while (j < b.count && is_projected(b.items[j].key))
+        while (j < b.count && is_projected(pairs_at(b, j)->key))
             j++;
         if (i == a.count || j == b.count)
             return i == a.count && j == b.count;
-        if (!str_eq(a.items[i].key, b.items[j].key) ||
-            !str_eq(a.items[i].value, b.items[j].value))
+        if (!same_pair(pairs_at(a, i), pairs_at(b, j)))
             return false;
         i++;
         j++;
@@ -690,7 +695,7 @@ on_object(struct placer *p, uint16_t type, uint32_t id,
 
         if (takers[i].type != type)
             continue;
-        record = world_read(takers[i].kind, body, &name, err);
+        record = world_read(&p->world, takers[i].kind, body, &name, err);
         if (record == NULL)
             return -1;
         takers[i].put(p, takers[i].kind, name, record);

@@ -32,7 +32,7 @@ find(struct pairs now, struct str key, bool *found)
     size_t i = 0;
 
     *found = value != NULL;
-    while (i < now.count && str_cmp(now.items[i].key, key) < 0)
+    while (i < now.count && str_cmp(pairs_at(now, i)->key, key) < 0)
         i++;
     return i;
 }
@@ -58,12 +58,12 @@ grant(struct pairs now, const struct wish *wish, struct arena *arena)
     size_t count = at;
 
     for (size_t i = 0; i < at; i++)
-        items[i] = now.items[i];
+        items[i] = *pairs_at(now, i);
     if (!wish->absent)
         items[count++] = (struct pair){wish->key, wish->value};
     for (size_t i = rest; i < now.count; i++)
-        items[count++] = now.items[i];
-    return (struct pairs){items, count};
+        items[count++] = *pairs_at(now, i);
+    return (struct pairs){items, count, NULL};
 }
 
 /* Makes *pairs what all wishes want; true if it was not. */

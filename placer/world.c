@@ -8,56 +8,62 @@
 #include "common/mem.h"
 
 static void
-profile_free(void *record)
+profile_free(struct world *world, void *record)
 {
     struct world_profile *p = record;
 
+    (void)world;
     profile_fini(&p->spec);
     free(p->version);
     free(p);
 }
 
 static void
-inventory_free(void *record)
+inventory_free(struct world *world, void *record)
 {
     struct world_inventory *v = record;
 
+    (void)world;
     inventory_fini(&v->spec);
     arena_fini(&v->arena);
     free(v);
 }
 
 static void
-rack_free(void *record)
+rack_free(struct world *world, void *record)
 {
     struct world_rack *r = record;
 
+    (void)world;
     arena_fini(&r->arena);
     free(r);
 }
 
 static void
-node_free(void *record)
+node_free(struct world *world, void *record)
 {
     struct world_node *n = record;
 
+    pool_let_go(&world->labels, n->o.meta.labels);
     arena_fini(&n->arena);
     free(n);
 }
 
-/* Racks and Nodes, which are many, are unpacked twice: the first time tells how
+/* Racks and Nodes, which are many, are read twice: the first time tells how
  * much memory they need. */
 
 /* Each reads a record; NULL and err if the body is not one. *name is its key
  * and lives in it. */
 static void *
-profile_read(const struct value *body, const char **name, struct err *err)
+profile_read(struct world *world, const struct value *body, const char **name,
+             struct err *err)
 {
     struct world_profile *p = mem_zalloc(sizeof(*p));
     struct object_profile o;
     struct arena arena = {0};
     int rc = object_profile_unpack(&o, body, &arena, err);
 
+    (void)world;
     if (rc == 0) {
         p->version = mem_strdup(o.meta.version.s);
         profile_compile(&p->spec, &o.meta, o.spec);
@@ -71,10 +77,12 @@ profile_read(const struct value *body, const char **name, struct err *err)
 }
 
 static void *
-inventory_read(const struct value *body, const char **name, struct err *err)
+inventory_read(struct world *world, const struct value *body, const char **name,
+               struct err *err)
 {
     struct world_inventory *v = mem_zalloc(sizeof(*v));
 
+    (void)world;
     if (object_inventory_unpack(&v->o, body, &v->arena, err) != 0) {
         arena_fini(&v->arena);
         free(v);
@@ -87,12 +95,14 @@ inventory_read(const struct value *body, const char **name, struct err *err)
 }
 
 static void *
-rack_read(const struct value *body, const char **name, struct err *err)
+rack_read(struct world *world, const struct value *body, const char **name,
+          struct err *err)
 {
     struct world_rack *r = mem_zalloc(sizeof(*r));
     struct arena draft = {0};
     int rc = object_rack_unpack(&r->o, body, &draft, err);
 
+    (void)world;
     if (rc == 0) {
         arena_reserve(&r->arena, arena_used(&draft));
         rc = object_rack_unpack(&r->o, body, &r->arena, err);
@@ -102,28 +112,55 @@ rack_read(const struct value *body, const char **name, struct err *err)
         *name = r->o.meta.name.s;
         return r;
     }
-    rack_free(r);
+    rack_free(world, r);
     return NULL;
 }
 
-static void *
-node_read(const struct value *body, const char **name, struct err *err)
+/* What unpacking gave, in memory of its own, but for the labels. */
+static void
+node_copy(struct object_node *to, const struct object_node *from,
+          struct arena *arena)
 {
-    struct world_node *n = mem_zalloc(sizeof(*n));
-    struct arena draft = {0};
-    int rc = object_node_unpack(&n->o, body, &draft, err);
+    struct str *const texts[] = {&to->meta.name, &to->meta.uid,
+                                 &to->meta.version, &to->annotation,
+                                 &to->rivals};
 
-    if (rc == 0) {
-        arena_reserve(&n->arena, arena_used(&draft));
-        rc = object_node_unpack(&n->o, body, &n->arena, err);
+    *to = *from;
+    for (size_t i = 0; i < nitems(texts); i++)
+        *texts[i] = arena_str(arena, *texts[i]);
+}
+
+static size_t
+node_size(const struct object_node *from)
+{
+    struct arena trial = {0};
+    struct object_node copy;
+    size_t size;
+
+    node_copy(&copy, from, &trial);
+    pool_list(&trial, from->meta.labels.count);
+    size = arena_used(&trial);
+    arena_fini(&trial);
+    return size;
+}
+
+static void *
+node_read(struct world *world, const struct value *body, const char **name,
+          struct err *err)
+{
+    struct world_node *n = NULL;
+    struct arena draft = {0};
+    struct object_node o;
+
+    if (object_node_unpack(&o, body, &draft, err) == 0) {
+        n = mem_zalloc(sizeof(*n));
+        arena_reserve(&n->arena, node_size(&o));
+        node_copy(&n->o, &o, &n->arena);
+        n->o.meta.labels = pool_keep(&world->labels, o.meta.labels, &n->arena);
+        *name = n->o.meta.name.s;
     }
     arena_fini(&draft);
-    if (rc == 0) {
-        *name = n->o.meta.name.s;
-        return n;
-    }
-    node_free(n);
-    return NULL;
+    return n;
 }
 
 static bool *
@@ -239,8 +276,9 @@ node_swap(void *a, void *b)
 }
 
 static const struct kind {
-    void *(*read)(const struct value *body, const char **name, struct err *err);
-    void (*free)(void *record);
+    void *(*read)(struct world *world, const struct value *body,
+                  const char **name, struct err *err);
+    void (*free)(struct world *world, void *record);
     bool *(*seen)(void *record);
     struct object_ref (*ref)(const void *record);
     void (*swap)(void *a, void *b);
@@ -254,10 +292,10 @@ static const struct kind {
 };
 
 void *
-world_read(enum object_kind kind, const struct value *body, const char **name,
-           struct err *err)
+world_read(struct world *world, enum object_kind kind, const struct value *body,
+           const char **name, struct err *err)
 {
-    void *record = kinds[kind].read(body, name, err);
+    void *record = kinds[kind].read(world, body, name, err);
 
     if (record == NULL)
         err_prefix(err, "%s", object_kind_name(kind));
@@ -279,7 +317,7 @@ world_put(struct world *world, enum object_kind kind, const char *name,
     *kinds[kind].seen(old) = true;
     /* The key is borrowed from the record, and the text moved. */
     map_put(&world->kinds[kind], kinds[kind].ref(old).name.s, old);
-    kinds[kind].free(record);
+    kinds[kind].free(world, record);
 }
 
 struct object_ref
@@ -294,7 +332,7 @@ world_remove(struct world *world, enum object_kind kind, const char *name)
     void *record = map_remove(&world->kinds[kind], name);
 
     if (record != NULL)
-        kinds[kind].free(record);
+        kinds[kind].free(world, record);
 }
 
 void
@@ -364,7 +402,8 @@ world_fini(struct world *world)
         void *record;
 
         while ((record = map_next(&world->kinds[kind], &pos)) != NULL)
-            kinds[kind].free(record);
+            kinds[kind].free(world, record);
         map_fini(&world->kinds[kind]);
     }
+    pool_fini(&world->labels);
 }

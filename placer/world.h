@@ -7,6 +7,7 @@
 #include "common/arena.h"
 #include "common/map.h"
 #include "placer/inventory.h"
+#include "placer/pool.h"
 #include "placer/profile.h"
 #include "proto/object.h"
 
@@ -37,18 +38,19 @@ struct world_rack {
 
 struct world_node {
     struct arena arena;
-    struct object_node o;
+    struct object_node o; /* its labels are in the pool */
     bool seen;
 };
 
 struct world {
     struct map kinds[KIND_COUNT];
+    struct pool labels; /* of the Nodes */
 };
 
 /* Reads the body of a PROFILE, INVENTORY, RACK or NODE to a record of its own;
  * *name is its name, and lives in it. NULL and err if it is not one. */
-void *world_read(enum object_kind kind, const struct value *body,
-                 const char **name, struct err *err);
+void *world_read(struct world *world, enum object_kind kind,
+                 const struct value *body, const char **name, struct err *err);
 
 /* Takes over a record that world_read gave, as the news of that name. */
 void world_put(struct world *world, enum object_kind kind, const char *name,

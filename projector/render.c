@@ -42,8 +42,8 @@ pairs_if(struct buf *out, bool *first, const char *name, struct pairs pairs)
     key(out, first, str_of(name));
     buf_addc(out, '{');
     for (size_t i = 0; i < pairs.count; i++) {
-        key(out, &inner, pairs.items[i].key);
-        json_text_string(out, pairs.items[i].value);
+        key(out, &inner, pairs_at(pairs, i)->key);
+        json_text_string(out, pairs_at(pairs, i)->value);
     }
     buf_addc(out, '}');
 }
@@ -143,8 +143,9 @@ render_node(struct buf *out, const struct intent_node *i)
     text(out, &first, "uid", i->target.uid);
     if (!i->release)
         pairs_if(out, &first, "labels",
-                 (struct pairs){labels, i->clique.n == 0 ? 1 : 2});
+                 (struct pairs){labels, i->clique.n == 0 ? 1 : 2, NULL});
     if (!i->release || i->keep)
-        pairs_if(out, &first, "annotations", (struct pairs){&annotation, 1});
+        pairs_if(out, &first, "annotations",
+                 (struct pairs){&annotation, 1, NULL});
     buf_addz(out, "}}");
 }

@@ -28,8 +28,8 @@ fields_put_pairs(struct buf *out, struct pairs pairs)
 {
     pack_map(out, pairs.count);
     for (size_t i = 0; i < pairs.count; i++) {
-        pack_str(out, pairs.items[i].key);
-        pack_str(out, pairs.items[i].value);
+        pack_str(out, pairs_at(pairs, i)->key);
+        pack_str(out, pairs_at(pairs, i)->value);
     }
 }
 
@@ -50,7 +50,7 @@ fields_get_pairs(struct unpack *u, struct arena *arena)
         if (i > 0 && str_cmp(items[i - 1].key, items[i].key) >= 0)
             u->bad = true;
     }
-    return (struct pairs){items, count};
+    return (struct pairs){items, count, NULL};
 }
 
 void

@@ -29,10 +29,11 @@ pairs_get(struct pairs pairs, struct str key)
 
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int order = str_cmp(pairs.items[middle].key, key);
+        const struct pair *pair = pairs_at(pairs, middle);
+        int order = str_cmp(pair->key, key);
 
         if (order == 0)
-            return &pairs.items[middle].value;
+            return &pair->value;
         if (order < 0)
             low = middle + 1;
         else

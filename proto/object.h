@@ -39,10 +39,18 @@ struct pair {
     struct str key, value;
 };
 
+/* Sorted by key. Either one array, or pairs that others keep, too. */
 struct pairs {
     const struct pair *items;
     size_t count;
+    const struct pair *const *shared; /* instead of items, unless NULL */
 };
+
+static inline const struct pair *
+pairs_at(struct pairs pairs, size_t i)
+{
+    return pairs.shared != NULL ? pairs.shared[i] : &pairs.items[i];
+}
 
 struct strs {
     const struct str *items;

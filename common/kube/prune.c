@@ -10,7 +10,7 @@
  * it is empty. */
 struct walk {
     struct str keys[PRUNE_DEPTH];
-    size_t depth; /* objects and lists around this place */
+    size_t depth;    /* objects and lists around this place */
     struct str last; /* string: a key, if a colon follows */
 };
 
@@ -57,7 +57,8 @@ string_end(const char *at, const char *end)
     return at;
 }
 
-/* at is behind the opening bracket; returns where its closing one is, or end. */
+/* at is behind the opening bracket; returns where its closing one is, or end.
+ */
 static const char *
 bracket_end(const char *at, const char *end)
 {

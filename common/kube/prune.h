@@ -13,10 +13,11 @@
  * sends it, half is the account of who wrote which field; to skip it costs a
  * hundredth of what it costs to parse it.
  *
- * paths are places, ended by NULL: keys joined by dots, from the root, and * for
- * any key of an object or any element of a list ("metadata.managedFields.*").
- * The object or list at such a place is emptied; a value of another type
- * stays.  Keys are compared as they are written, at most PRUNE_DEPTH of them.
+ * paths are places, ended by NULL: keys joined by dots, from the root, and *
+ * for any key of an object or any element of a list
+ * ("metadata.managedFields.*"). The object or list at such a place is emptied;
+ * a value of another type stays.  Keys are compared as they are written, at
+ * most PRUNE_DEPTH of them.
  */
 #define PRUNE_DEPTH 8
 

@@ -109,7 +109,7 @@ give_node(struct bench *b, int i, const char *pool, const struct intent_node *p)
         o.ours = KEY_ALL;
     }
     pairs_sort(labels, count);
-    o.meta.labels = (struct pairs){labels, count};
+    o.meta.labels = (struct pairs){labels, count, NULL};
     object_node_pack(&body, &o);
     give(b, MSG_NODE, 0, &body);
 }

@@ -520,7 +520,7 @@ set_label(struct object *o, const char *key, const char *value)
         items[count++] =
             (struct pair){text_of(o, "%s", key), text_of(o, "%s", value)};
     pairs_sort(items, count);
-    *labels = (struct pairs){items, count};
+    *labels = (struct pairs){items, count, NULL};
 }
 
 static UNUSED const char *

@@ -291,7 +291,7 @@ lab_node_pack(struct buf *out, json_t *node)
             (struct pair){str_of(key), str_of(json_string_value(value))};
     }
     pairs_sort(labels, count);
-    o.meta.labels = (struct pairs){labels, count};
+    o.meta.labels = (struct pairs){labels, count, NULL};
     object_node_pack(out, &o);
     return str_is(json_str(texts, LABEL_ELIGIBLE), LABEL_TRUE);
 }

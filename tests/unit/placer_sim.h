@@ -322,7 +322,7 @@ sim_node(struct sim *s, const struct sim_node *n)
         o.ours = KEY_ALL;
     }
     pairs_sort(labels, count);
-    o.meta.labels = (struct pairs){labels, count};
+    o.meta.labels = (struct pairs){labels, count, NULL};
     object_node_pack(&body, &o);
     sim_frame(s, MSG_NODE, 0, &body);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON without what nobody wants to know of it (common/kube/prune.h). */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/kube/json.h"

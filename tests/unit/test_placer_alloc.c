@@ -443,7 +443,7 @@ random_labels(struct history *h, struct node *n)
                                        str_of(below(h, 10) ? "true" : "false")};
     if (below(h, 4) > 0)
         items[count++] = (struct pair){STR("pool"), str_of(pools[below(h, 3)])};
-    n->in.labels = (struct pairs){items, count};
+    n->in.labels = (struct pairs){items, count, NULL};
     n->in.created = below(h, 3);
     n->in.terminating = below(h, 8) == 0;
 }

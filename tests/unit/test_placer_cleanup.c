@@ -75,7 +75,7 @@ show_node(struct lab *l, const struct shown *n)
     if (n->clique != NULL)
         labels[count++] = (struct pair){STR(LABEL_CLIQUE), str_of(n->clique)};
     pairs_sort(labels, count);
-    o.meta.labels = (struct pairs){labels, count};
+    o.meta.labels = (struct pairs){labels, count, NULL};
     object_node_pack(&body, &o);
     sim_frame(&l->s, MSG_NODE, 0, &body);
     sim_batch(&l->s);

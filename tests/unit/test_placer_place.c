@@ -450,11 +450,11 @@ test_9_1_eligible(void **state)
     };
 
     (void)state;
-    assert_true(place_eligible(false, (struct pairs){yes, 1}));
-    assert_false(place_eligible(true, (struct pairs){yes, 1}));
-    assert_false(place_eligible(false, (struct pairs){NULL, 0}));
+    assert_true(place_eligible(false, (struct pairs){yes, 1, NULL}));
+    assert_false(place_eligible(true, (struct pairs){yes, 1, NULL}));
+    assert_false(place_eligible(false, (struct pairs){NULL, 0, NULL}));
     for (size_t i = 0; i < nitems(no); i++)
-        assert_false(place_eligible(false, (struct pairs){no[i], 1}));
+        assert_false(place_eligible(false, (struct pairs){no[i], 1, NULL}));
 }
 
 static void

@@ -310,10 +310,10 @@ estate_init(struct estate *e)
         .groups = {{lab, STR("a"), NULL, 1, 1}, {lab, STR("b"), NULL, 1, 1}},
         .bindings = {{lab, STR("a"), 0, 0, {STR("n1"), STR("u1")}, false}},
     };
-    e->nodes[0] =
-        (struct place_node){STR("n1"), STR("u1"), 1, false, {e->labels, 1}};
-    e->nodes[1] =
-        (struct place_node){STR("n2"), STR("u2"), 2, false, {e->labels, 1}};
+    e->nodes[0] = (struct place_node){
+        STR("n1"), STR("u1"), 1, false, {e->labels, 1, NULL}};
+    e->nodes[1] = (struct place_node){
+        STR("n2"), STR("u2"), 2, false, {e->labels, 1, NULL}};
     e->in = (struct place_input){e->groups, 2, e->nodes, 2, e->bindings, 1};
 }
 

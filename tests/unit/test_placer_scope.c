@@ -37,7 +37,7 @@ put_node(struct sim *s, const char *inventory, int i, bool blocked)
     struct buf body = {0};
 
     pairs_sort(labels, blocked ? 3 : 2);
-    o.meta.labels = (struct pairs){labels, blocked ? 3 : 2};
+    o.meta.labels = (struct pairs){labels, blocked ? 3 : 2, NULL};
     object_node_pack(&body, &o);
     sim_frame(s, MSG_NODE, 0, &body);
     free(name);

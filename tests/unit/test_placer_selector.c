@@ -45,7 +45,7 @@ matches(const struct selector *s, const char *labels)
             break;
     }
     pairs_sort(items, count);
-    yes = selector_match(s, (struct pairs){items, count});
+    yes = selector_match(s, (struct pairs){items, count, NULL});
     free(copy);
     return yes;
 }
@@ -320,7 +320,8 @@ test_6_2_against_reference(void **state)
             }
             for (size_t j = 0; j < count; j++)
                 wanted = wanted && plain_holds(&terms[j], labels);
-            if (selector_match(&selector, (struct pairs){items, n}) != wanted)
+            if (selector_match(&selector, (struct pairs){items, n, NULL}) !=
+                wanted)
                 fail_msg("%s on %d", buf_bytes(&text), l);
         }
         selector_fini(&selector);

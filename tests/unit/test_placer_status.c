@@ -145,7 +145,7 @@ project(struct sim *s, const char *name, const char *pool, const char *rack,
     struct buf body = {0};
 
     pairs_sort(labels, nitems(labels));
-    o.meta.labels = (struct pairs){labels, nitems(labels)};
+    o.meta.labels = (struct pairs){labels, nitems(labels), NULL};
     object_node_pack(&body, &o);
     sim_frame(s, MSG_NODE, 0, &body);
     arena_fini(&arena);

@@ -75,8 +75,8 @@ pack(struct buf *out, enum object_kind kind, const struct facts *f,
 }
 
 static void *
-read_record(enum object_kind kind, const struct facts *f, const char *spec,
-            const char **name)
+read_record(struct world *w, enum object_kind kind, const struct facts *f,
+            const char *spec, const char **name)
 {
     struct buf body = {0};
     struct unpacked *u;
@@ -85,7 +85,7 @@ read_record(enum object_kind kind, const struct facts *f, const char *spec,
 
     pack(&body, kind, f, spec);
     u = unpack_body(buf_str(&body), &err);
-    record = world_read(kind, unpacked_root(u), name, &err);
+    record = world_read(w, kind, unpacked_root(u), name, &err);
     if (record == NULL)
         fail_msg("%s", err.text);
     unpacked_free(u);
@@ -98,8 +98,8 @@ static void
 put(struct world *w, enum object_kind kind, const struct facts *f)
 {
     const char *name;
-    void *record =
-        read_record(kind, f, kind == KIND_PROFILE ? PROFILE : INVENTORY, &name);
+    void *record = read_record(
+        w, kind, f, kind == KIND_PROFILE ? PROFILE : INVENTORY, &name);
 
     assert_string_equal(name, f->name);
     world_put(w, kind, name, record);
@@ -216,6 +216,7 @@ static void
 test_bad_body(void **state)
 {
     static const char *const bodies[] = {"1", "[]", "[[\"\",\"u\"]]", "{}"};
+    struct world w = {0};
 
     (void)state;
     for (int kind = 0; kind < KIND_COUNT; kind++)
@@ -226,11 +227,64 @@ test_bad_body(void **state)
 
             json_value_parse(&v, bodies[i]);
             assert_null(
-                world_read((enum object_kind)kind, v.root, &name, &err));
+                world_read(&w, (enum object_kind)kind, v.root, &name, &err));
             assert_non_null(
                 strstr(err.text, object_kind_name((enum object_kind)kind)));
             json_value_fini(&v);
         }
+    world_fini(&w);
+}
+
+/* What two Nodes have alike is there once, for as long as one of them has it.
+ */
+static void
+test_labels_of_Nodes_are_kept_once(void **state)
+{
+    struct world w = {0};
+    const struct str *value;
+
+    (void)state;
+    put(&w, KIND_NODE, &(struct facts){"a", "u", "1", 1, "blue", false});
+    put(&w, KIND_NODE, &(struct facts){"b", "v", "1", 1, "blue", false});
+    value = pairs_get(world_node(&w, "a")->o.meta.labels, STR("x"));
+    assert_true(str_is(*value, "blue"));
+    assert_ptr_equal(value,
+                     pairs_get(world_node(&w, "b")->o.meta.labels, STR("x")));
+    assert_int_equal(w.labels.pairs.count, 1);
+    put(&w, KIND_NODE, &(struct facts){"a", "u", "2", 1, "red", false});
+    assert_int_equal(w.labels.pairs.count, 2);
+    put(&w, KIND_NODE, &(struct facts){"a", "u", "2", 1, "red", false});
+    world_remove(&w, KIND_NODE, "b");
+    assert_int_equal(w.labels.pairs.count, 1);
+    value = pairs_get(world_node(&w, "a")->o.meta.labels, STR("x"));
+    assert_true(str_is(*value, "red"));
+    world_remove(&w, KIND_NODE, "a");
+    assert_int_equal(w.labels.pairs.count, 0);
+    world_fini(&w);
+}
+
+/* Key and value are told apart whatever is in them. */
+static void
+test_pairs_of_other_cuts_are_others(void **state)
+{
+    static const struct pair pairs[] = {{STR("a"), STR("b=c")},
+                                        {STR("a=b"), STR("c")},
+                                        {STR("a=b=c"), STR("")}};
+    struct arena arena = {0};
+    struct pool pool = {0};
+    struct pairs kept =
+        pool_keep(&pool, (struct pairs){pairs, nitems(pairs), NULL}, &arena);
+
+    (void)state;
+    assert_int_equal(pool.pairs.count, nitems(pairs));
+    for (size_t i = 0; i < nitems(pairs); i++) {
+        assert_true(str_eq(pairs_at(kept, i)->key, pairs[i].key));
+        assert_true(str_eq(pairs_at(kept, i)->value, pairs[i].value));
+    }
+    pool_let_go(&pool, kept);
+    assert_int_equal(pool.pairs.count, 0);
+    pool_fini(&pool);
+    arena_fini(&arena);
 }
 
 /* A Node under that name, but another one. */
@@ -321,6 +375,8 @@ main(void)
         cmocka_unit_test(test_exact),
         cmocka_unit_test(test_seen),
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_labels_of_Nodes_are_kept_once),
+        cmocka_unit_test(test_pairs_of_other_cuts_are_others),
     };
 
     return cmocka_run_group_tests_name("placer world", tests, NULL, NULL);

@@ -171,7 +171,7 @@ static void
 put_example(int which, struct buf *out)
 {
     static const struct intent_rack rack = {
-        TARGET,          3,           {pairs, 2},      {pairs, 1},
+        TARGET,          3,           {pairs, 2, NULL}, {pairs, 1, NULL},
         {finalizers, 1}, {owners, 1}, STR("{\"a\":1}")};
     static const struct intent_node node = {TARGET, STR("c"), STR("{}"),
                                             true,   false,    true};

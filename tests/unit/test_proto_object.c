@@ -299,7 +299,7 @@ read_node_with_labels(const struct pair *pairs, size_t count)
     struct err err = {""};
     int rc;
 
-    node.meta.labels = (struct pairs){pairs, count};
+    node.meta.labels = (struct pairs){pairs, count, NULL};
     object_node_pack(&bytes, &node);
     rc = read_and_write(&kinds[1], buf_str(&bytes), &again, &err);
     buf_fini(&bytes);
@@ -331,7 +331,7 @@ static void
 test_pairs_get(void **state)
 {
     struct pair items[40];
-    struct pairs pairs = {items, 0};
+    struct pairs pairs = {items, 0, NULL};
     char keys[40][8];
 
     (void)state;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLACER_POOL_H
+#define PLACER_POOL_H
+
+#include "common/arena.h"
+#include "common/map.h"
+#include "proto/object.h"
+
+/*
+ * The labels of all Nodes, each pair of key and value once.  Nearly all Nodes
+ * of an estate have the same thirty labels or more; kept with each Node they
+ * would be most of what the placer remembers.  A zeroed pool is empty.
+ */
+struct pool {
+    struct map pairs; /* struct pooled by text */
+};
+
+/* The same pairs, kept here until pool_let_go; the list of them is in the
+ * arena. A value has a NUL behind it, as texts in an arena have; a key has none.
+ */
+struct pairs pool_keep(struct pool *pool, struct pairs pairs,
+                       struct arena *arena);
+
+/* The room that such a list takes in the arena. */
+const struct pair **pool_list(struct arena *arena, size_t count);
+
+/* Once for each that pool_keep gave; they are not to be used any more. */
+void pool_let_go(struct pool *pool, struct pairs pairs);
+
+/* All must have been let go. */
+void pool_fini(struct pool *pool);
+
+#endif
