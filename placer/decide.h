@@ -24,6 +24,11 @@ bool decide_may_unpark(const struct placer *p);
  * capacity of their inventory is awaited any more (mokka-api 8.4). */
 void decide_held(struct placer *p);
 
+/* The keys of others on its Node that keep a binding which is given up from
+ * being cleaned; 0: none does. */
+int decide_in_the_way(const struct placer *p, const struct object_rack *rack,
+                      const struct object_slot *slot);
+
 /* A Node is gone: forgets what people were told of it. */
 void decide_forget(struct placer *p, const char *node);
 

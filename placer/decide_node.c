@@ -371,7 +371,27 @@ decide_is_clean(const struct placer *p, const struct object_rack *rack,
     return is;
 }
 
-/* The same; and sees to it that it becomes so. */
+int
+decide_in_the_way(const struct placer *p, const struct object_rack *rack,
+                  const struct object_slot *slot)
+{
+    const struct world_node *n = world_node_exact(&p->world, &slot->node);
+    struct arena arena = {0};
+    struct projection binding;
+    int keys = 0;
+
+    if (n == NULL)
+        return 0;
+    binding = binding_of(p, rack, slot, &arena);
+    if (is_kept(p, n, &binding))
+        keys = project_labels(&n->o, &binding);
+    else if (project_cleanup(&n->o, rack, &binding) == CLEANUP_BLOCKED)
+        project_compare(&n->o, &binding, &keys);
+    arena_fini(&arena);
+    return keys;
+}
+
+/* As decide_is_clean, and sees to it that it becomes so. */
 bool
 decide_clean(struct placer *p, const struct object_rack *rack,
              const struct object_slot *slot)

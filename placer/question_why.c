@@ -6,6 +6,7 @@
 
 #include "common/api.h"
 #include "common/mem.h"
+#include "placer/decide.h"
 #include "placer/project.h"
 #include "placer/questions.h"
 
@@ -305,26 +306,6 @@ find_pending(struct why *w)
     return false;
 }
 
-static bool
-find_released(struct why *w)
-{
-    for (size_t i = 0; i < w->places.released_count; i++) {
-        const struct place_released *r = &w->places.released[i];
-
-        if (!is_it(w, r->binding->node.uid) &&
-            !(w->node == NULL && str_eq(r->binding->node.name, w->name)))
-            continue;
-        say_verdict(w,
-                    "mokka-api 9.2: the first test of a binding that fails "
-                    "releases it",
-                    "gives its slot up: %s", release_name(r->reason));
-        say_slot(w, r->binding);
-        say_wish(w, ACTION_NODE, w->name, "the Node, cleaned");
-        return true;
-    }
-    return false;
-}
-
 static void
 say_keys(struct why *w, int conflict)
 {
@@ -354,6 +335,45 @@ say_keys(struct why *w, int conflict)
             ours && foreign ? " and owned by " : "", (int)managers.n,
             managers.s, (conflict & keys[i].key) != 0 ? " (in the way)" : "");
     }
+}
+
+/* Why a Node that is to be cleaned is not, and what helps. */
+static void
+say_blocked(struct why *w, const struct place_binding *b)
+{
+    const struct object_slot *slot;
+    const struct object_rack *rack = rack_of(w, b, &slot);
+    int keys = rack == NULL ? 0 : decide_in_the_way(w->p, rack, slot);
+    struct wish wish = wish_look(&w->p->wishes, ACTION_NODE, w->name);
+
+    if (keys == 0 && wish.state != WISH_REFUSED)
+        return;
+    say(w, "remedy",
+        "its slot stays taken until the keys that are in the way have gone: "
+        "have their owners give them up, or remove them");
+    if (w->node != NULL)
+        say_keys(w, keys);
+}
+
+static bool
+find_released(struct why *w)
+{
+    for (size_t i = 0; i < w->places.released_count; i++) {
+        const struct place_released *r = &w->places.released[i];
+
+        if (!is_it(w, r->binding->node.uid) &&
+            !(w->node == NULL && str_eq(r->binding->node.name, w->name)))
+            continue;
+        say_verdict(w,
+                    "mokka-api 9.2: the first test of a binding that fails "
+                    "releases it",
+                    "gives its slot up: %s", release_name(r->reason));
+        say_slot(w, r->binding);
+        say_wish(w, ACTION_NODE, w->name, "the Node, cleaned");
+        say_blocked(w, r->binding);
+        return true;
+    }
+    return false;
 }
 
 static void

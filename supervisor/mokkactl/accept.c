@@ -15,12 +15,19 @@ struct unknown {
     size_t line, count;
 };
 
+/* Files that hold what is no object are told up to so many, the others counted:
+ * a folder may be full of them. */
+#define STRANGE_FILES_MAX 20
+
 struct accept {
     struct problems *problems;
     accept_fn *take;
     void *arg;
     struct map unknown; /* struct unknown by text, of this file */
     size_t seen;        /* objects and lists of this file */
+    size_t strange;     /* of them, no objects of Kubernetes at all */
+    struct place first; /* where the first of these is */
+    size_t strange_files;
 };
 
 /* An object on its way. */
@@ -83,6 +90,38 @@ pass_over(struct accept *a, const struct place *place, const char *kind,
     u->count++;
 }
 
+/* What names neither kind nor apiVersion was not meant for us. */
+static void
+pass_stranger(struct accept *a, const struct place *place)
+{
+    if (a->strange++ == 0)
+        a->first = *place;
+}
+
+static void
+tell_strangers(struct accept *a)
+{
+    char more[64] = "";
+
+    if (a->strange == 0 || ++a->strange_files > STRANGE_FILES_MAX)
+        return;
+    if (a->strange > 1)
+        snprintf(more, sizeof(more), " (nor have %zu more in this file)",
+                 a->strange - 1);
+    problem(a->problems, PROBLEM_ERROR, &a->first,
+            "no object of Kubernetes: it has neither kind nor apiVersion%s",
+            more);
+}
+
+void
+accept_end(struct accept *a)
+{
+    if (a->strange_files > STRANGE_FILES_MAX)
+        problem(a->problems, PROBLEM_ERROR, &(struct place){0},
+                "%zu more files hold what is no object of Kubernetes",
+                a->strange_files - STRANGE_FILES_MAX);
+}
+
 bool
 accept_file_end(struct accept *a, const char *file)
 {
@@ -95,8 +134,9 @@ accept_file_end(struct accept *a, const char *file)
                 &(struct place){.file = file, .line = u->line},
                 "kind %s has no part in a plan: %zu passed over", u->text,
                 u->count);
+    tell_strangers(a);
     forget_unknown(a);
-    a->seen = 0;
+    a->seen = a->strange = 0;
     return any;
 }
 
@@ -183,18 +223,20 @@ inherit(json_t *tree, const json_t *list)
 static bool
 has_type(const struct object *o, const char *kind, const char *api_version)
 {
-    const struct spot root = {.container = o->within, .index = o->index};
     const char *missing = kind[0] == '\0' ? "kind" : "apiVersion";
 
     if (kind[0] != '\0' && api_version[0] != '\0')
         return true;
-    problem(o->a->problems, PROBLEM_ERROR,
-            &(struct place){.file = o->place.file,
-                            .line = line_of(o, &root),
-                            .document = o->place.document,
-                            .item = o->place.item},
+    problem(o->a->problems, PROBLEM_ERROR, &o->place,
             "%s is missing, or is no text", missing);
     return false;
+}
+
+static bool
+is_stranger(const json_t *tree)
+{
+    return json_object_get(tree, "kind") == NULL &&
+           json_object_get(tree, "apiVersion") == NULL;
 }
 
 static void accept_tree(struct object *o, json_t *tree, const json_t *list);
@@ -242,12 +284,11 @@ accept_tree(struct object *o, json_t *tree, const json_t *list)
 
     o->a->seen++;
     o->place.line = line_of(o, &here);
-    if (!json_is_object(tree)) {
-        problem(o->a->problems, PROBLEM_ERROR, &o->place,
-                "an object with apiVersion, kind and metadata must be here");
+    inherit(tree, list);
+    if (is_stranger(tree)) {
+        pass_stranger(o->a, &o->place);
         return;
     }
-    inherit(tree, list);
     kind = kube_json_text(tree, "kind");
     api_version = kube_json_text(tree, "apiVersion");
     if (!has_type(o, kind, api_version))

@@ -26,8 +26,11 @@ void accept_free(struct accept *a);
 
 void accept_piece(struct accept *a, struct piece *piece);
 
-/* A file is over: tells which kinds in it were passed over.  false if there
- * was nothing in it at all. */
+/* A file is over: tells which kinds in it were passed over, and, in one line,
+ * what is no object at all.  false if there was nothing in it. */
 bool accept_file_end(struct accept *a, const char *file);
+
+/* All files are over: tells how many were not told of. */
+void accept_end(struct accept *a);
 
 #endif

@@ -23,20 +23,23 @@ struct check {
     FILE *out;
 };
 
-static void say(struct check *c, bool fine, const char *fmt, ...)
+enum finding { OK, WRONG, NOTE };
+
+static void say(struct check *c, enum finding finding, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 static void
-say(struct check *c, bool fine, const char *fmt, ...)
+say(struct check *c, enum finding finding, const char *fmt, ...)
 {
+    static const char *const names[] = {"ok", "WRONG", "note"};
     va_list args;
 
-    fputs(fine ? "ok     " : "WRONG  ", c->out);
+    fprintf(c->out, "%-6s ", names[finding]);
     va_start(args, fmt);
     vfprintf(c->out, fmt, args);
     va_end(args);
     fputc('\n', c->out);
-    c->wrong += !fine;
+    c->wrong += finding == WRONG;
 }
 
 /* ---- kinds ------------------------------------------------------------- */
@@ -66,7 +69,7 @@ check_kinds(struct check *c, struct err *err)
     for (size_t i = 0; i < nitems(plurals); i++) {
         bool served = a.status == 200 && is_served(a.body, plurals[i]);
 
-        say(c, served, "%s.%s %s", plurals[i], API_GROUP,
+        say(c, served ? OK : WRONG, "%s.%s %s", plurals[i], API_GROUP,
             served ? "is served" : "is not served: kubectl apply -f crds/");
     }
     server_answer_fini(&a);
@@ -75,17 +78,29 @@ check_kinds(struct check *c, struct err *err)
 
 /* ---- permissions ------------------------------------------------------- */
 
-/* What the control plane asks for (mokka-control 10.3). */
+enum space { CLUSTER, OF_LEASE, DEFAULT };
+
+/* What the control plane asks for (mokka-control 10.3); without what is
+ * optional it goes on, and one sees less. */
 static const struct right {
     const char *group, *resource, *subresource, *verbs;
+    enum space space;
+    const char *without; /* NULL: it cannot work */
 } rights[] = {
-    {"", "nodes", "", "get list watch patch"},
-    {API_GROUP, API_PROFILES, "", "get list watch"},
-    {API_GROUP, API_INVENTORIES, "", "get list watch update"},
-    {API_GROUP, API_INVENTORIES, "status", "update"},
-    {API_GROUP, API_RACKS, "", "get list watch create update delete"},
-    {API_GROUP, API_RACKS, "status", "update"},
-    {"coordination.k8s.io", LEASES, "", "get create update"},
+    {"", "nodes", "", "get list watch patch", CLUSTER, NULL},
+    {API_GROUP, API_PROFILES, "", "get list watch", CLUSTER, NULL},
+    {API_GROUP, API_INVENTORIES, "", "get list watch update", CLUSTER, NULL},
+    {API_GROUP, API_INVENTORIES, "status", "update", CLUSTER, NULL},
+    {API_GROUP, API_RACKS, "", "get list watch create update delete", CLUSTER,
+     NULL},
+    {API_GROUP, API_RACKS, "status", "update", CLUSTER, NULL},
+    {"coordination.k8s.io", LEASES, "", "get create update", OF_LEASE, NULL},
+    {"coordination.k8s.io", LEASES, "", "list watch", OF_LEASE,
+     "a standby sees late that the leader has gone"},
+    {"", "events", "", "create patch", OF_LEASE,
+     "a worker's death is told in log and metrics only"},
+    {"", "events", "", "create patch", DEFAULT,
+     "what happens to an inventory is told in its status and the log only"},
 };
 
 static void
@@ -93,6 +108,15 @@ add_member(struct buf *body, const char *key, const char *value)
 {
     buf_printf(body, ",\"%s\":", key);
     json_text_string(body, str_of(value));
+}
+
+/* NULL: in none. */
+static const char *
+space_of(const struct check *c, const struct right *r)
+{
+    return r->space == CLUSTER    ? NULL
+           : r->space == OF_LEASE ? c->space
+                                  : "default";
 }
 
 static void
@@ -107,8 +131,8 @@ add_review(struct buf *body, const struct check *c, const struct right *r,
     add_member(body, "resource", r->resource);
     if (*r->subresource != '\0')
         add_member(body, "subresource", r->subresource);
-    if (strcmp(r->resource, LEASES) == 0)
-        add_member(body, "namespace", c->space);
+    if (space_of(c, r) != NULL)
+        add_member(body, "namespace", space_of(c, r));
     buf_addz(body, "}}}");
 }
 
@@ -134,6 +158,25 @@ may(struct check *c, const struct right *r, struct str verb, struct err *err)
     return rc != 0 ? -1 : allowed;
 }
 
+static void
+say_right(struct check *c, const struct right *r, struct str missing)
+{
+    const char *space = space_of(c, r);
+    char *what = mem_printf(
+        "%s%s%s%s%s%s%s", r->resource, *r->subresource == '\0' ? "" : "/",
+        r->subresource, *r->group == '\0' ? "" : ".", r->group,
+        space == NULL ? "" : " in ", space == NULL ? "" : space);
+
+    if (missing.n == 0)
+        say(c, OK, "%s: %s", what, r->verbs);
+    else
+        say(c, r->without == NULL ? WRONG : NOTE,
+            "%s: this identity may not%.*s%s%s", what, (int)missing.n,
+            missing.s, r->without == NULL ? "" : ": ",
+            r->without == NULL ? "" : r->without);
+    free(what);
+}
+
 static int
 check_right(struct check *c, const struct right *r, struct err *err)
 {
@@ -149,11 +192,7 @@ check_right(struct check *c, const struct right *r, struct err *err)
             buf_printf(&missing, " %.*s", (int)verb.n, verb.s);
     }
     if (rc >= 0)
-        say(c, missing.len == 0, "%s%s%s%s%s: %s%.*s", r->resource,
-            *r->subresource == '\0' ? "" : "/", r->subresource,
-            *r->group == '\0' ? "" : ".", r->group,
-            missing.len == 0 ? r->verbs : "this identity may not",
-            (int)missing.len, missing.len == 0 ? "" : buf_bytes(&missing));
+        say_right(c, r, buf_str(&missing));
     buf_fini(&missing);
     return rc < 0 ? -1 : 0;
 }
@@ -169,20 +208,20 @@ judge_lease(struct check *c, const json_t *lease)
     kube_json_int(lease, "spec.leaseDurationSeconds", 1, 86400, &duration,
                   NULL);
     if (*holder == '\0')
-        say(c, false, "Lease %s/%s was released: no replica leads", c->space,
+        say(c, WRONG, "Lease %s/%s was released: no replica leads", c->space,
             c->name);
     else if (clock_parse(str_of(kube_json_text(lease, "spec.renewTime")),
                          &renewed, NULL) != 0)
-        say(c, false, "Lease %s/%s has no time of renewal", c->space, c->name);
+        say(c, WRONG, "Lease %s/%s has no time of renewal", c->space, c->name);
     else if (clock_wall() - renewed > duration * CLOCK_SECOND)
-        say(c, false,
+        say(c, WRONG,
             "Lease %s/%s of %s expired: renewed %lld s ago, it holds for "
             "%lld s",
             c->space, c->name, holder,
             (long long)((clock_wall() - renewed) / CLOCK_SECOND),
             (long long)duration);
     else
-        say(c, true, "Lease %s/%s is held by %s", c->space, c->name, holder);
+        say(c, OK, "Lease %s/%s is held by %s", c->space, c->name, holder);
 }
 
 static int
@@ -200,7 +239,7 @@ check_lease(struct check *c, struct err *err)
     if (a.status == 200)
         judge_lease(c, a.body);
     else
-        say(c, false, "Lease %s/%s: %s%s", c->space, c->name, a.text,
+        say(c, WRONG, "Lease %s/%s: %s%s", c->space, c->name, a.text,
             a.status == 404 ? "; another namespace is named with -n" : "");
     server_answer_fini(&a);
     return 0;

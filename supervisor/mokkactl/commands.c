@@ -211,7 +211,9 @@ static const struct ctl_command commands[] = {
         .about = "Asks the API server, as the identity of the kubeconfig: are "
                  "the kinds served, may\nthis identity do what the control "
                  "plane does, is the Lease held and fresh. A line\nfor each "
-                 "answer; those that begin with WRONG say what to do.",
+                 "answer; those that begin with WRONG say what to do, and "
+                 "those with\n"
+                 "note what goes without.",
         .examples = "  kubectl mokka check\n",
         .options = {KUBECONFIG, LEASE},
         .exits = {"2 something is WRONG"},

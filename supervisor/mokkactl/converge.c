@@ -356,6 +356,9 @@ tell_node(struct run *run, struct str name, const struct alloc_node *n)
         tell_duplicate(run, name, n);
         break;
     case ALLOC_IDLE:
+        if (n->eligible && n->matches == 0)
+            story_unselected(run->story, name);
+        break;
     case ALLOC_BOUND:
         break;
     }

@@ -32,6 +32,7 @@ struct json_pieces {
     enum where where;
     size_t depth;
     bool in_string, escaped;
+    bool broken;       /* nothing that follows can be trusted */
     size_t string;     /* where the last string of a document's members began */
     const char *limit; /* what was exceeded: the object is passed over */
     size_t values;
@@ -179,6 +180,7 @@ parse(struct json_pieces *j, struct str text, size_t first)
         return tree;
     err_set(&what, "not JSON: %s", error.text);
     tell(j, first + (size_t)error.line - 1, what.text);
+    j->broken = true;
     return NULL;
 }
 
@@ -498,6 +500,6 @@ json_pieces_next(struct json_pieces *j)
         if (cut == CUT_STOP)
             return NULL;
         p = cut == CUT_ITEM ? cut_item(j) : cut_document(j);
-    } while (p == NULL);
+    } while (p == NULL && !j->broken);
     return p;
 }

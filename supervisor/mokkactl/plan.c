@@ -229,6 +229,7 @@ load_all(struct planning *p)
         load_cluster(p);
     for (size_t i = 0; i < p->options->file_count; i++)
         p->bytes += load(p->options->files[i], accept, p->problems);
+    accept_end(accept);
     accept_free(accept);
     p->loaded = clock_now();
     if (problems_errors(p->problems) == 0 && cluster_given(p->cluster) == 0)

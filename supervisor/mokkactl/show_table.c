@@ -186,6 +186,21 @@ show_waiting(FILE *out, const struct story *story)
         fprintf(out, "  ... %zu more\n", count - LIST_MAX);
 }
 
+/* Without an inventory that is no news. */
+static void
+show_unselected(FILE *out, const struct view *v, const struct story *story)
+{
+    size_t count = story->unselected_count;
+
+    if (count == 0 || v->inventory_count == 0)
+        return;
+    fputs("\nSelected by no group that takes part\n", out);
+    for (size_t i = 0; i < count && i < LIST_MAX; i++)
+        fprintf(out, "  %s\n", story->unselected[i]);
+    if (count > LIST_MAX)
+        fprintf(out, "  ... %zu more\n", count - LIST_MAX);
+}
+
 /* Racks that no declared group has a place for. */
 static void
 show_others(FILE *out, const struct view *v)
@@ -250,5 +265,6 @@ show_table(FILE *out, const struct view *v, const struct story *story)
     show_others(out, v);
     show_conflicts(out, story);
     show_waiting(out, story);
+    show_unselected(out, v, story);
     show_sum(out, v);
 }

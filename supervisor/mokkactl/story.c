@@ -22,6 +22,7 @@ story_fini(struct story *s)
     map_fini(&s->conflicts);
     map_fini(&s->refused);
     free(s->waiting);
+    free(s->unselected);
     arena_fini(&s->arena);
     *s = (struct story){0};
 }
@@ -180,6 +181,18 @@ story_wait(struct story *s, struct str node, struct str inventory,
     }
     s->waiting[s->waiting_count++] = (struct story_waiting){
         keep(s, node), keep(s, inventory), keep(s, group)};
+}
+
+void
+story_unselected(struct story *s, struct str node)
+{
+    if (s->unselected_count == s->unselected_room) {
+        s->unselected_room =
+            s->unselected_room == 0 ? 64 : 2 * s->unselected_room;
+        s->unselected = mem_resize(s->unselected, s->unselected_room,
+                                   sizeof(*s->unselected));
+    }
+    s->unselected[s->unselected_count++] = keep(s, node);
 }
 
 void

@@ -46,6 +46,8 @@ struct story {
     struct map refused;            /* struct story_refusal by "action name" */
     struct story_waiting *waiting; /* in the order of the Nodes */
     size_t waiting_count, waiting_room;
+    char **unselected; /* Nodes that no group selects, in the same order */
+    size_t unselected_count, unselected_room;
     struct arena arena;
 };
 
@@ -66,6 +68,7 @@ void story_unrefuse(struct story *s, const struct result *result);
 
 void story_wait(struct story *s, struct str node, struct str inventory,
                 struct str group);
+void story_unselected(struct story *s, struct str node);
 void story_conflict(struct story *s, enum story_conflict_kind kind,
                     struct str node, struct str rack, struct str with);
 

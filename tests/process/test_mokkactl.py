@@ -346,6 +346,18 @@ class Tables(PlanTest):
         racks[1]["spec"]["nodes"][2]["nodeRef"] = racks[0]["spec"]["nodes"][0]["nodeRef"]
         self.assertRegex(self.plan(twice), r"  n  DuplicateBinding  x-g-\w+-\w+ slot \d, ")
 
+    def test_nodes_that_no_group_selects(self):
+        given = [profile(), inventory("x", g=(1, "p", {"pool": "a"})), node("n", pool="a")]
+        self.assertNotIn("Selected by no group", self.plan(given))
+        text = self.plan(given + [node(f"o{i:02}", pool="b") for i in range(25)])
+        self.assertIn("Selected by no group that takes part\n  o00\n", text)
+        self.assertIn("  o19\n  ... 5 more\n", text)
+        # Without inventories that is no news, nor of a Node that is not eligible.
+        self.assertNotIn("Selected by", self.plan([node("o")]))
+        plain = node("plain")
+        del plain["metadata"]["labels"]
+        self.assertNotIn("Selected by", self.plan(given + [plain]))
+
     def test_refusals(self):
         bad = profile()
         bad["spec"]["node"]["topology"]["gpuSlots"][0]["numaNode"] = -1
@@ -455,6 +467,30 @@ class Files(unittest.TestCase):
         done = run(["plan", "-f", one, "-f", two])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("   ++++\n", done.stdout)
+
+    def test_files_of_others_take_a_line_each(self):
+        self.write("a.yaml", "- 1\n" * 100 + "---\na: 1\n---\n2\n")
+        self.write("b.json", json.dumps({"kind": "List", "apiVersion": "v1",
+                                         "items": [{"x": i} for i in range(300)]}))
+        self.write("c.yaml", "{{- if .Values.a }}\n" * 50)
+        done = run(["plan", "-f", self.folder])
+        self.assertEqual(done.stderr.replace(f"{self.folder}/", "").splitlines(), [
+            "a.yaml:1: error: document 1: no object of Kubernetes: it has neither kind nor "
+            "apiVersion (nor have 2 more in this file)",
+            "b.json:1: error: document 1, item 1: no object of Kubernetes: it has neither kind nor "
+            "apiVersion (nor have 299 more in this file)",
+            "c.yaml:1: error: document 1: not JSON: string or '}' expected near '{'"])
+        self.assertEqual(done.returncode, 1)
+
+    def test_a_folder_full_of_files_of_others(self):
+        for i in range(50):
+            self.write(f"{i:02}.yaml", "a: 1\n")
+        self.write("node.yaml", yaml.safe_dump(node("n1")))
+        done = run(["plan", "-f", self.folder])
+        self.assertEqual(done.returncode, 1)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 21)
+        self.assertEqual(lines[-1], "error: 30 more files hold what is no object of Kubernetes")
 
     def test_the_same_object_twice(self):
         one = self.write("one.yaml", "# here\n" + yaml.safe_dump(profile()))
@@ -569,9 +605,8 @@ class BadInput(Files):
 
     def test_no_kind(self):
         self.check("x.yaml", "a: 1\n---\n- 1\n---\nkind: [x]\napiVersion: v1\n---\nkind: Node\n",
-                   "x.yaml:1: error: document 1: kind is missing, or is no text",
-                   "x.yaml:3: error: document 2: an object with apiVersion, kind and metadata must "
-                   "be here",
+                   "x.yaml:1: error: document 1: no object of Kubernetes: it has neither kind nor "
+                   "apiVersion (nor have 1 more in this file)",
                    "x.yaml:5: error: document 3: kind is missing, or is no text",
                    "x.yaml:8: error: document 4: apiVersion is missing, or is no text")
         self.check("x.json", '{"items": [1], "kind": "x", "apiVersion": "v1"}',

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "placer/questions.h"
 #include "tests/unit/placer_sim.h"
 
 /*
@@ -287,6 +288,20 @@ test_4_4_6_a_release_and_then_the_slot(void **state)
     end(&l);
 }
 
+/* What mokkactl why says of n1 has that word. */
+static void
+check_why(struct lab *l, const char *word, bool there)
+{
+    struct buf out = {0};
+    struct err err;
+
+    assert_int_equal(question_why(&l->s.p, STR("n1"), &out, &err), 0);
+    if ((memmem(buf_bytes(&out), out.len, word, strlen(word)) != NULL) != there)
+        fail_msg("%s \"%s\" in %.*s", there ? "no" : "there is", word,
+                 (int)out.len, buf_bytes(&out));
+    buf_fini(&out);
+}
+
 /* K03: a foreign value keeps our annotation, and the binding; no second try
  * while nothing changes. */
 static void
@@ -312,14 +327,20 @@ test_K03_a_foreign_value_blocks(void **state)
     assert_int_equal(applies(&l), 1);
     sim_result(&l.s, sim_last(&l.s, MSG_NODE_APPLY, "n1"), ACTION_NODE,
                OUTCOME_KEPT);
+    n.rivals = ";painter;";
     show_node(&l, &n);
     assert_int_equal(applies(&l), 1);
     assert_true(is_bound(&l));
+    check_why(&l, "n1: gives its slot up: SelectorMismatch", true);
+    check_why(&l, LABEL_CLIQUE "=x: owned by painter (in the way)", true);
+    check_why(&l, "remedy       its slot stays taken until the keys", true);
     /* The value goes: now the annotation goes, too. */
     n.clique = NULL;
     n.foreign = 0;
+    n.rivals = NULL;
     show_node(&l, &n);
     assert_int_equal(applies(&l), 2);
+    check_why(&l, "remedy", false);
     assert_false(last_apply(&l).keep);
     sim_result(&l.s, sim_last(&l.s, MSG_NODE_APPLY, "n1"), ACTION_NODE,
                OUTCOME_DONE);
