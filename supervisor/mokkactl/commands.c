@@ -45,7 +45,7 @@ static const struct ctl_command commands[] = {
                     "  mokkactl status -o json | jq '.workers[] | .name, "
                     ".restarts'\n",
         .options = {SOCKET,
-                    {"output", 'o', "FORM", "wide (all facts) or json"},
+                    {"output", 'o', "wide|json", "all facts, or as JSON"},
                     {"watch", 'w', NULL, "again every second, until ^C"},
                     {"no-color", '\0', NULL,
                      "no colours (as where $NO_COLOR is set)"}},
@@ -263,7 +263,7 @@ static const struct ctl_command commands[] = {
         .options = {{"filename", 'f', "FILE", "objects in YAML or JSON"},
                     {"kubeconfig", 'k', "FILE",
                      "a cluster whose objects count"},
-                    {"output", 'o', "FORM", "yaml or json"},
+                    {"output", 'o', "yaml|json", "all objects"},
                     {"diff", '\0', NULL, "only what would change"},
                     {"exit-code", '\0', NULL, "exit with 2 if anything would"},
                     {"timing", '\0', NULL, "how long what took"}},
@@ -273,17 +273,22 @@ static const struct ctl_command commands[] = {
     {
         .name = "completion",
         .operands = "SHELL",
-        .says = "completion for bash or zsh",
-        .about = "Prints a script for the shell, bash or zsh.",
-        .examples = "  source <(mokkactl completion bash)\n",
+        .says = "completion for bash, zsh or fish",
+        .about = "Prints a script for the shell that completes mokkactl and "
+                 "control-plane.",
+        .examples = "  source <(mokkactl completion bash)\n"
+                    "  source <(mokkactl completion zsh)\n"
+                    "  mokkactl completion fish | source\n",
         .run = run_completion,
     },
     {
         .name = "man",
-        .operands = "",
-        .says = "the manual page",
-        .about = "Prints the manual page, made from the same table as --help.",
-        .examples = "  mokkactl man | man -l -\n",
+        .operands = "[PROGRAM]",
+        .says = "the manual pages",
+        .about = "Prints the manual page of mokkactl, or that of "
+                 "control-plane, made from the same\ntables as --help.",
+        .examples = "  mokkactl man | man -l -\n"
+                    "  mokkactl man control-plane | man -l -\n",
         .run = run_man,
     },
 };

@@ -180,7 +180,7 @@ parse(struct json_pieces *j, struct str text, size_t first)
         return tree;
     err_set(&what, "not JSON: %s", error.text);
     tell(j, first + (size_t)error.line - 1, what.text);
-    j->broken = true;
+    j->broken = j->where == BETWEEN;
     return NULL;
 }
 

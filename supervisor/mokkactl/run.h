@@ -38,7 +38,7 @@ int run_support(const struct ctl_args *args);
  * err. */
 int check_to(FILE *out, const struct ctl_args *args, struct err *err);
 
-/* manual.c */
+/* complete.c, man.c */
 int run_completion(const struct ctl_args *args);
 int run_man(const struct ctl_args *args);
 

@@ -124,6 +124,18 @@ test_2_2_a_flag_has_the_forms_of_the_original(void **state)
         {"-log-level=debug", NULL},
         {"-log-level", "debug"},
     };
+    static const char *const kinds[][2] = {
+        {"listen-addr", "127.0.0.1:1"},
+        {"shutdown-timeout", "1m30s"},
+        {"leader-election-name", "a.b"},
+        {"leader-election-namespace", "n"},
+        {"project-clique-label", "false"},
+        {"kube-api-qps", "0.5"},
+        {"kube-api-burst", "7"},
+        {"control-socket", "@x"},
+        {"wait", "placer,web"},
+        {"record", "/tmp/file"},
+    };
     struct options *options;
     struct err err;
 
@@ -135,6 +147,20 @@ test_2_2_a_flag_has_the_forms_of_the_original(void **state)
         assert_string_equal(options_get(options, "log-level"), "debug");
         options_free(options);
     }
+    /* So has each kind of value. */
+    for (size_t i = 0; i < nitems(kinds); i++)
+        for (int form = 0; form < 4; form++) {
+            char *name =
+                mem_printf("%s%s%s%s", form % 2 == 0 ? "-" : "--", kinds[i][0],
+                           form < 2 ? "=" : "", form < 2 ? kinds[i][1] : "");
+
+            assert_int_equal(read_words(&options, &err, name,
+                                        form < 2 ? NULL : kinds[i][1], NULL),
+                             OPTIONS_OK);
+            assert_string_equal(options_get(options, kinds[i][0]), kinds[i][1]);
+            options_free(options);
+            free(name);
+        }
     /* A value may look like a flag, hold a = or be empty. */
     assert_int_equal(read_words(&options, &err, "-kubeconfig=--a=b",
                                 "--pod-name", "-x", "--pod-uid=", NULL),
