@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/debugging.md, and what it shows of their output."""
+"""The commands of a page, and what it shows of their output."""
 
 import re
 
 from harness import ROOT
 
 
-def commands(place):
+def commands(place, page="docs/debugging.md"):
     """(command, what it shows) of the blocks whose first line is ```console and
     place."""
-    text = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     for block in re.findall(rf"(?ms)^```console{place}\n(.*?)^```$", text):
         for command in re.split(r"(?m)^\$ ", block)[1:]:
             line, _, shown = command.partition("\n")

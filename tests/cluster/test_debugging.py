@@ -215,29 +215,43 @@ class Support(DebuggingTest):
 class Document(DebuggingTest):
     """Every command of the manual, and what it prints."""
 
-    def test_the_commands_of_the_manual(self):
+    def prepare(self):
         self.begin()
         self.cluster.api.create("/api/v1/nodes", {
             "apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-7"}})
-        pathlib.Path(self.folder.name, "mokka.log").symlink_to(self.plane.log)
-        environment = {
+        log = pathlib.Path(self.folder.name, "mokka.log")
+        log.unlink(missing_ok=True)
+        log.symlink_to(self.plane.log)
+        return {
             **os.environ, "PATH": f"{BUILD}:{self.cluster.bin}:{os.environ['PATH']}",
             "KUBECONFIG": self.cluster.kubeconfig, "NO_COLOR": "1",
             "MOKKA_CP_CONTROL_SOCKET": str(self.plane.socket),
             "MOKKA_CP_KUBECONFIG": self.cluster.user, "POD_NAMESPACE": harness.NAMESPACE}
+
+    def run_page(self, page, least):
+        environment = self.prepare()
         count = 0
-        for line, shown in manual.commands(""):
+        for line, shown in manual.commands("", page):
             count += 1
             user = environment
             if "drain" in line:  # it looks at all Nodes, as an administrator
                 user = {**environment, "MOKKA_CP_KUBECONFIG": self.cluster.kubeconfig}
             done = subprocess.run(
                 ["bash", "-c", line], cwd=self.folder.name, env=user, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30, check=False)
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=90, check=False)
             if not manual.is_shown(shown, done.stdout):
                 self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{done.stdout}"
                           f"--- log\n{self.plane.tail(5)}")
-        self.assertGreater(count, 30)
+        self.assertGreaterEqual(count, least)
+
+    def test_the_commands_of_the_manual(self):
+        self.run_page("docs/debugging.md", 30)
+
+    def test_7_the_commands_for_troubles(self):
+        self.run_page("docs/troubleshooting.md", 20)
+
+    def test_7_a_backup_comes_back_as_another_inventory(self):
+        self.run_page("docs/operating.md", 5)
 
 
 if __name__ == "__main__":
