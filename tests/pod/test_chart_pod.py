@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart with real pods, in a namespace that takes only restricted ones: from
-helm install --wait to nothing left (docs/operating.md)."""
+helm install --wait to nothing left (README.md, docs/operating.md)."""
 
 import json
 import pathlib
@@ -12,6 +12,8 @@ from node import LEASE, NAMESPACE, NODES, ROOT, wait_for
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "chart"))
 import charts  # noqa: E402
+import manual  # noqa: E402
+import test_pod  # noqa: E402
 
 DEPLOYMENT = "deployment/mokka-control-plane"
 MANAGER = "mokka-controller"
@@ -24,10 +26,20 @@ class Release(unittest.TestCase):
     def setUp(self):
         self.node = node.Node()
         self.addCleanup(self.node.down)
-        self.node.kubectl("config", "set-context", "--current", "--namespace", NAMESPACE)
-        self.node.kubectl("create", "namespace", NAMESPACE)
-        self.node.kubectl("label", "namespace", NAMESPACE,
-                          "pod-security.kubernetes.io/enforce=restricted")
+
+    def quick_start(self):
+        """What the README tells a newcomer, word by word."""
+        shell = test_pod.Shell(self.node, ROOT)
+        self.addCleanup(shell.end)
+        shell.run(f"export PATH={charts.tools()}:$PATH "
+                  "REPOSITORY=localhost/mokka-control-plane TAG=local")
+        count = 0
+        for line, shown in manual.commands(" start", "README.md"):
+            printed = shell.run(line)
+            count += 1
+            if not manual.is_shown(shown, printed):
+                self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{printed}")
+        self.assertGreater(count, 12)
 
     def helm(self, *words, status=0):
         """stdout and stderr, in one."""
@@ -57,6 +69,13 @@ class Release(unittest.TestCase):
         values.write_text(json.dumps({"controlPlane": {
             "image": {"repository": "localhost/mokka-control-plane", "tag": "local"},
             "uninstallGuard": {"enabled": True}}}))
+        self.quick_start()  # which leaves no trace; a cluster takes minutes to make
+        self.assertEqual(self.node.kubectl("get", "crd", "-o", "name"), "")
+        self.node.kubectl("config", "set-context", "--current", "--namespace", NAMESPACE)
+        self.node.kubectl("create", "namespace", NAMESPACE)
+        self.node.kubectl("label", "namespace", NAMESPACE,
+                          "pod-security.kubernetes.io/enforce=restricted")
+        self.assertEqual(self.left(), [])
         self.node.run(f"{charts.tools()}/helm", "install", "mokka-crds", str(charts.CRDS))
         self.helm("install", "mokka", charts.CHART, "--values", values, "--wait",
                   "--timeout", "2m")
