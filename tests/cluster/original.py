@@ -79,6 +79,13 @@ class Original:
     RACKS = 3
 
     def __init__(self, cluster):
+        self.declare(cluster)
+        for index in range(self.RACKS):
+            self.rack(index)
+        self.report(f"{GROUP}/sgpuinventories/{self.given['inventoryName']}",
+                    self.inventory_status())
+
+    def declare(self, cluster):
         self.api = cluster.api
         self.given = vector("rack-03")["input"]
         self.profile = self.create("sgpurackprofiles", "SGPURackProfile", {
@@ -91,10 +98,6 @@ class Original:
                 "id": self.given["rackGroup"], "count": self.RACKS,
                 "profileRef": {"name": self.given["profile"]["name"]},
                 "placement": {"nodeSelector": {"matchLabels": {"pool": "train"}}}}]})
-        for index in range(self.RACKS):
-            self.rack(index)
-        self.report(f"{GROUP}/sgpuinventories/{self.given['inventoryName']}",
-                    self.inventory_status())
 
     def create(self, plural, kind, metadata, spec, query=""):
         return self.api.create(f"{GROUP}/{plural}{query}", {
@@ -113,15 +116,7 @@ class Original:
         for slot, node in zip(spec["nodes"], nodes):
             slot["nodeRef"] = {k: node["metadata"][k] for k in ("name", "uid")}
         rack = self.create("sgpuracks", "SGPURack", {
-            "name": name, "finalizers": ["mokka.nvidia.com/rack-cleanup"],
-            "labels": {"mokka.nvidia.com/inventory": meta["name"],
-                       "mokka.nvidia.com/rack-group": self.given["rackGroup"],
-                       "mokka.nvidia.com/rack-index": str(index)},
-            "annotations": {"mokka.nvidia.com/inventory-uid": meta["uid"]},
-            "ownerReferences": [{
-                "apiVersion": API, "kind": "SGPUInventory", "name": meta["name"],
-                "uid": meta["uid"], "controller": True, "blockOwnerDeletion": False}]},
-            spec, f"?{MANAGER}")
+            "name": name, **self.rack_metadata(index)}, spec, f"?{MANAGER}")
         for slot in spec["nodes"]:
             self.project(rack, slot)
         self.report(f"{GROUP}/sgpuracks/{name}", {
@@ -129,12 +124,26 @@ class Original:
             "assignedNodes": len(nodes),
             "conditions": self.conditions(rack, ("Ready", "Ready"))})
 
+    def rack_metadata(self, index):
+        meta = self.inventory["metadata"]
+        return {
+            "finalizers": ["mokka.nvidia.com/rack-cleanup"],
+            "labels": {"mokka.nvidia.com/inventory": meta["name"],
+                       "mokka.nvidia.com/rack-group": self.given["rackGroup"],
+                       "mokka.nvidia.com/rack-index": str(index)},
+            "annotations": {"mokka.nvidia.com/inventory-uid": meta["uid"]},
+            "ownerReferences": [{
+                "apiVersion": API, "kind": "SGPUInventory", "name": meta["name"],
+                "uid": meta["uid"], "controller": True, "blockOwnerDeletion": False}]}
+
     def node(self, name):
         return self.api.create("/api/v1/nodes", {
             "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {
                 "mokka.nvidia.com/sgpu-node": "true", "pool": "train"}}})
 
-    def project(self, rack, slot):
+    @staticmethod
+    def projection(rack, slot):
+        """Labels and annotations of the Node."""
         spec, node = rack["spec"], slot["nodeRef"]
         value = {"v": 1, "inventory": spec["inventoryRef"],
                  "rack": {k: rack["metadata"][k] for k in ("name", "uid")},
@@ -142,12 +151,16 @@ class Original:
                  "rackGroup": spec["identity"]["rackGroup"],
                  "rackIndex": spec["identity"]["rackIndex"],
                  "nodeIndex": slot["index"], "nodeUID": node["uid"]}
+        return {"labels": {ASSIGNED: "true",
+                           CLIQUE: f"{spec['identity']['fabricUUID']}.0"},
+                "annotations": {ASSIGNMENT: json.dumps(value, separators=(",", ":"))}}
+
+    def project(self, rack, slot):
+        node = slot["nodeRef"]
         self.api.ask("PATCH", f"/api/v1/nodes/{node['name']}?{MANAGER}&force=false", {
             "apiVersion": "v1", "kind": "Node", "metadata": {
                 "name": node["name"], "uid": node["uid"],
-                "labels": {ASSIGNED: "true",
-                           CLIQUE: f"{spec['identity']['fabricUUID']}.0"},
-                "annotations": {ASSIGNMENT: json.dumps(value, separators=(",", ":"))}}},
+                **self.projection(rack, slot)}},
             "application/apply-patch+yaml")
 
     @staticmethod
@@ -174,6 +187,19 @@ class Original:
                 self.inventory, ("Accepted", "Accepted"), ("Programmed", "Programmed"),
                 ("RequestsSatisfied", "RequestsSatisfied"),
                 ("ResolvedRefs", "ProfilesResolved"))}
+
+
+class Declared(Original):
+    """The same before the original has done anything: profile, inventory and
+    Nodes."""
+
+    def __init__(self, cluster):
+        self.declare(cluster)
+        self.api.merge(f"{GROUP}/sgpuinventories/{self.given['inventoryName']}", {
+            "metadata": {"finalizers": None}})
+        for index in range(self.RACKS):
+            for slot in range(self.per_rack):
+                self.node(f"worker-{index}-{slot}")
 
 
 def snapshot(cluster):

@@ -67,6 +67,45 @@ class Standing(ReplicaTest):
         wait_for("the slot to be given up", 20, lambda: len(
             self.cluster.projected_slots()[0]) == 3)
 
+    def test_1_given_back_to_the_original(self):
+        """What it finds is what it would have written itself, in its name, and a
+        Lease that nobody holds."""
+        original.check(self)
+        estate = original.Declared(self.cluster)
+        replica = self.replica(A)
+        nodes = range(estate.RACKS * estate.per_rack)
+        wait_for("convergence", 60, lambda: len(self.cluster.projected()) == len(nodes)
+                 and self.cluster.converged(estate.given["inventoryName"]))
+        self.assertEqual(replica.stop(), 0)
+        self.assertEqual(replicas.holder(self.cluster), "")
+        racks = self.cluster.api.items(f"{harness.GROUP}/sgpuracks")
+        self.assertEqual(len(racks), estate.RACKS)
+        for rack in racks:
+            self.check_as_the_original(estate, rack)
+
+    def check_as_the_original(self, estate, rack):
+        index = rack["spec"]["identity"]["rackIndex"]
+        meta = estate.inventory["metadata"]
+        name, spec = original.render(meta["name"], meta["uid"],
+                                     estate.profile["metadata"], index)
+        for slot, bound in zip(spec["nodes"], rack["spec"]["nodes"]):
+            slot["nodeRef"] = bound["nodeRef"]
+            self.check_node(estate.projection(rack, slot), slot["nodeRef"])
+        self.assertEqual((rack["metadata"]["name"], rack["spec"]), (name, spec))
+        wanted = estate.rack_metadata(index)
+        self.assertEqual({k: rack["metadata"][k] for k in wanted}, wanted)
+        self.assertEqual({m["manager"] for m in rack["metadata"]["managedFields"]
+                          if "f:spec" in m["fieldsV1"]}, {"mokka-controller"})
+
+    def check_node(self, wanted, ref):
+        node = self.cluster.api.get(f"/api/v1/nodes/{ref['name']}")["metadata"]
+        self.assertEqual(node["uid"], ref["uid"])
+        for kind, entries in wanted.items():
+            self.assertEqual({k: node[kind][k] for k in entries}, entries)
+        owner, = {(m["manager"], m["operation"]) for m in node["managedFields"]
+                  if f"f:{harness.ASSIGNMENT}" in m["fieldsV1"]["f:metadata"].get(
+                      "f:annotations", {})}
+        self.assertEqual(owner, ("mokka-controller", "Apply"))
 
     def test_1_what_would_be_taken_over_is_known_before(self):
         """The commands of docs/migrating.md, by somebody who may read."""

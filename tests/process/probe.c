@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe ROLE VICTIM FOLDER [PORT OTHER-PORT [names]]
+ * probe ROLE VICTIM FOLDER [stay | PORT OTHER-PORT [names]]
  *
  * Enters the sandbox as a worker of that role does, then tries what it must not
  * do, and what it must: a line "ATTEMPT ok" or "ATTEMPT ERRNO" for each.
@@ -289,12 +289,15 @@ make_sandbox(int argc, char **argv)
     struct sandbox *box;
 
     if (argc < 4 || !role_find(argv[1], &role))
-        fatal("usage: probe ROLE VICTIM FOLDER [PORT OTHER-PORT [names]]");
+        fatal("usage: probe ROLE VICTIM FOLDER [stay | PORT OTHER-PORT "
+              "[names]]");
     at.victim = (pid_t)atoi(argv[2]);
     snprintf(at.granted, sizeof(at.granted), "%s/granted/file", argv[3]);
     snprintf(at.other, sizeof(at.other), "%s/other", argv[3]);
     snprintf(at.made, sizeof(at.made), "%s/made", argv[3]);
     box = sandbox_new(role);
+    if (argc == 5)
+        sandbox_stay(box);
     if (argc < 6)
         return box;
     at.port = (uint16_t)atoi(argv[4]);

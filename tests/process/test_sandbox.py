@@ -90,7 +90,9 @@ class Probe(unittest.TestCase):
     def probe(self, role, *names, before=lambda: None, without=()):
         """{attempt: "ok" or the error}; before() is done after it has entered."""
         arguments = [*without, PROBE, role, str(self.victim.pid), self.folder]
-        if ROWS[role][0] == "CONNECT":
+        if names == ("stay",):
+            arguments += names
+        elif ROWS[role][0] == "CONNECT":
             arguments += [str(s.getsockname()[1]) for s in self.servers] + list(names)
         with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as process:
@@ -125,6 +127,12 @@ class Probe(unittest.TestCase):
         self.assertIsNone(self.victim.poll())
         self.assertEqual((self.folder / "other").read_text(), "none of its business")
         self.assertFalse((self.folder / "made").exists())
+
+    def test_in_shadow_the_elector_reaches_nobody(self):
+        told = self.probe("elector", "stay")
+        can = {attempt for attempt, how in told.items() if how not in REFUSED}
+        self.assertEqual(can, ALWAYS)
+        self.assertEqual(self.lacking, "")
 
     def test_seccomp_alone_leaves_placer_and_web_nothing_more(self):
         """Both mechanisms refuse most of it; here the other one is not there."""
