@@ -8,7 +8,8 @@
 #include "supervisor/mokkactl/run.h"
 #include "supervisor/mokkactl/words.h"
 
-#define WIDTH 70 /* of a line of text, as lint wants it short */
+#define WIDTH                                                                  \
+    55 /* where a line of text ends after the next word: 80 are allowed */
 
 /* Text of a manual page: a line must not begin as a request does, and an empty
  * one is a paragraph; lines that begin with a space stay as they are. */
