@@ -16,8 +16,11 @@ static const uint16_t types[KIND_COUNT] = {
 static void
 add_entry(struct buf *out, enum object_kind kind, const struct store_entry *e)
 {
-    struct unpacked *u = unpack_body(e->body, NULL);
+    struct buf body = {0};
+    struct unpacked *u;
 
+    store_body(e, &body);
+    u = unpack_body(buf_str(&body), NULL);
     buf_printf(out, "{\"kind\":\"%s\",\"object\":", object_kind_name(kind));
     if (u != NULL)
         show_json(out, types[kind], unpacked_root(u));
@@ -25,6 +28,7 @@ add_entry(struct buf *out, enum object_kind kind, const struct store_entry *e)
         buf_addz(out, "null");
     buf_addz(out, "}\n");
     unpacked_free(u);
+    buf_fini(&body);
 }
 
 void

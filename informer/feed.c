@@ -132,6 +132,17 @@ send_gone(struct feed *feed, const struct mark *mark)
 }
 
 static void
+send_entry(struct feed *feed, enum object_kind kind,
+           const struct store_entry *e)
+{
+    struct buf body = {0};
+
+    store_body(e, &body);
+    send(feed, record_message(kind), buf_str(&body));
+    buf_fini(&body);
+}
+
+static void
 send_mark(struct feed *feed, struct mark *mark)
 {
     const struct store_entry *e =
@@ -140,7 +151,7 @@ send_mark(struct feed *feed, struct mark *mark)
     if (mark->gone != NULL)
         send_gone(feed, mark);
     if (e != NULL)
-        send(feed, record_message(mark->kind), e->body);
+        send_entry(feed, mark->kind, e);
     feed->in_batch = true;
     map_remove(&feed->marks, mark->key);
     if (mark->of_sync)

@@ -3,14 +3,18 @@
 
 #include <stdlib.h>
 
-#include "common/buf.h"
 #include "common/map.h"
 #include "common/mem.h"
+#include "proto/fields.h"
+#include "proto/pool.h"
 
 struct entry {
-    struct store_entry seen; /* views of data */
+    struct store_entry seen; /* first; views of data */
+    struct str body;         /* the record, packed without labels */
+    uint32_t cut;            /* where in it the labels belong */
     uint32_t round;          /* of the list that named it last */
-    char data[];             /* name, NUL, uid, version, body */
+    uint32_t label_count;
+    const struct pair *labels[]; /* then the data: body, name, NUL */
 };
 
 struct shelf {
@@ -24,7 +28,8 @@ struct store {
     void (*touched)(void *arg, const struct store_touch *touch);
     void *arg;
     struct shelf shelves[KIND_COUNT];
-    struct buf scratch;
+    struct pool labels;
+    struct buf whole, bare; /* of the record in hand */
 };
 
 struct store *
@@ -38,6 +43,21 @@ store_new(void (*touched)(void *arg, const struct store_touch *touch),
     return store;
 }
 
+static struct pairs
+labels_of(const struct entry *e)
+{
+    return (struct pairs){NULL, e->label_count, e->labels};
+}
+
+static void
+entry_free(struct store *store, struct entry *e)
+{
+    if (e == NULL)
+        return;
+    pool_let_go(&store->labels, labels_of(e));
+    free(e);
+}
+
 void
 store_clear(struct store *store, enum object_kind kind)
 {
@@ -46,7 +66,7 @@ store_clear(struct store *store, enum object_kind kind)
     struct entry *e;
 
     while ((e = map_next(&shelf->entries, &pos)) != NULL)
-        free(e);
+        entry_free(store, e);
     map_fini(&shelf->entries);
     free(shelf->version);
     shelf->version = NULL;
@@ -60,45 +80,93 @@ store_free(struct store *store)
         return;
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
         store_clear(store, kind);
-    buf_fini(&store->scratch);
+    pool_fini(&store->labels);
+    buf_fini(&store->whole);
+    buf_fini(&store->bare);
     free(store);
 }
 
-/* Copies text to *at, and moves *at behind it. */
+/* The same text, as it stands in the packed record. */
 static struct str
-copy(char **at, struct str text)
+view(struct str body, struct str text)
 {
-    struct str out = {*at, text.n};
+    const char *at =
+        text.n == 0 ? body.s : memmem(body.s, body.n, text.s, text.n);
 
-    if (text.n > 0)
-        memcpy(*at, text.s, text.n);
-    *at += text.n;
-    return out;
+    return (struct str){at, text.n};
 }
 
-static struct entry *
-entry_new(const struct object_meta *meta, struct str body, uint32_t round)
+/* Both forms of the record differ first where the map of labels begins. */
+static size_t
+find_cut(struct str whole, struct str bare)
 {
-    struct entry *e = mem_zalloc(sizeof(*e) + meta->name.n + 1 + meta->uid.n +
-                                 meta->version.n + body.n);
-    char *at = e->data;
+    size_t at = 0;
 
+    while (at < bare.n && whole.s[at] == bare.s[at])
+        at++;
+    return at;
+}
+
+/* From the two forms in hand. */
+static struct entry *
+entry_new(struct store *store, const struct object_meta *meta, uint32_t round)
+{
+    struct str bare = buf_str(&store->bare);
+    size_t list = meta->labels.count * sizeof(const struct pair *);
+    struct entry *e = mem_zalloc(sizeof(*e) + list + bare.n + meta->name.n + 1);
+    char *data = (char *)e->labels + list;
+
+    memcpy(data, bare.s, bare.n);
+    memcpy(data + bare.n, meta->name.s, meta->name.n);
+    e->body = (struct str){data, bare.n};
+    e->cut = (uint32_t)find_cut(buf_str(&store->whole), bare);
     e->round = round;
-    e->seen.name = copy(&at, meta->name).s;
-    at++;
-    e->seen.uid = copy(&at, meta->uid);
-    e->seen.version = copy(&at, meta->version);
-    e->seen.body = copy(&at, body);
+    e->label_count = (uint32_t)meta->labels.count;
+    e->seen.name = data + bare.n;
+    e->seen.uid = view(e->body, meta->uid);
+    e->seen.version = view(e->body, meta->version);
+    pool_keep(&store->labels, meta->labels, e->labels);
     return e;
 }
 
-/* The record with that version, as a view of the scratch buffer. */
-static struct str
-packed(struct store *store, const struct record *r, struct str version)
+void
+store_body(const struct store_entry *entry, struct buf *out)
 {
-    buf_clear(&store->scratch);
-    record_pack(&store->scratch, r, version);
-    return buf_str(&store->scratch);
+    const struct entry *e = (const struct entry *)entry;
+
+    buf_add(out, e->body.s, e->cut);
+    if (e->label_count > 0) {
+        fields_put_pairs(out, labels_of(e));
+        buf_add(out, e->body.s + e->cut + 1, e->body.n - e->cut - 1);
+    }
+}
+
+static void
+pack_bare(struct store *store, const struct record *r, struct str version)
+{
+    struct record bare = *r;
+
+    bare.meta.labels.count = 0;
+    buf_clear(&store->bare);
+    record_pack(&store->bare, &bare, version);
+}
+
+static void
+pack_whole(struct store *store, const struct record *r)
+{
+    buf_clear(&store->whole);
+    record_pack(&store->whole, r, r->meta.version);
+}
+
+static bool
+same_labels(struct pairs a, struct pairs b)
+{
+    bool same = a.count == b.count;
+
+    for (size_t i = 0; same && i < a.count; i++)
+        same = str_eq(pairs_at(a, i)->key, pairs_at(b, i)->key) &&
+               str_eq(pairs_at(a, i)->value, pairs_at(b, i)->value);
+    return same;
 }
 
 static enum store_change
@@ -108,7 +176,9 @@ compare(struct store *store, const struct entry *old, const struct record *r)
         return STORE_ADDED;
     if (!str_eq(old->seen.uid, r->meta.uid))
         return STORE_REPLACED;
-    if (!str_eq(packed(store, r, old->seen.version), old->seen.body))
+    pack_bare(store, r, old->seen.version);
+    if (!same_labels(r->meta.labels, labels_of(old)) ||
+        !str_eq(buf_str(&store->bare), old->body))
         return STORE_CHANGED;
     return str_eq(old->seen.version, r->meta.version) ? STORE_SAME
                                                       : STORE_VERSION;
@@ -131,21 +201,21 @@ store_put(struct store *store, const struct record *r, struct err *err)
     struct entry *old = map_get(&shelf->entries, name);
     enum store_change change = compare(store, old, r);
     struct entry *new;
-    struct str body;
 
     free(name);
     if (change == STORE_SAME) {
         old->round = shelf->round;
         return change;
     }
-    body = packed(store, r, r->meta.version);
-    if (record_check(r->kind, body, err) != 0)
+    pack_whole(store, r);
+    if (record_check(r->kind, buf_str(&store->whole), err) != 0)
         return STORE_REFUSED;
-    new = entry_new(&r->meta, body, shelf->round);
+    pack_bare(store, r, r->meta.version);
+    new = entry_new(store, &r->meta, shelf->round);
     map_put(&shelf->entries, new->seen.name, new);
     tell(store, r->kind, change, new->seen.name,
          change == STORE_REPLACED ? old->seen.uid : STR(""));
-    free(old);
+    entry_free(store, old);
     return change;
 }
 
@@ -164,7 +234,7 @@ evict(struct store *store, enum object_kind kind, struct entry *e)
 {
     map_remove(&store->shelves[kind].entries, e->seen.name);
     tell(store, kind, STORE_REMOVED, e->seen.name, e->seen.uid);
-    free(e);
+    entry_free(store, e);
 }
 
 void

@@ -6,21 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/err.h"
 #include "common/str.h"
 #include "informer/record.h"
 
 /*
- * The cache: of each kind, every object by name, with its record ready to be
- * sent.  Objects come from lists and watches; whoever is interested is told
- * what changed.
+ * The cache: of each kind, every object by name, with its record, packed but
+ * for the labels (proto/pool.h).  Objects come from lists and watches; whoever
+ * is interested is told what changed.
  */
 struct store;
 
 struct store_entry {
     const char *name;
     struct str uid, version;
-    struct str body; /* of its message in the feed */
 };
 
 enum store_change {
@@ -92,6 +92,9 @@ const struct store_entry *store_get(const struct store *store,
  * at the end. Nothing may change meanwhile. */
 const struct store_entry *store_next(const struct store *store,
                                      enum object_kind kind, size_t *pos);
+
+/* Appends the record of an entry: the body of its message in the feed. */
+void store_body(const struct store_entry *entry, struct buf *out);
 
 size_t store_count(const struct store *store, enum object_kind kind);
 

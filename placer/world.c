@@ -130,6 +130,12 @@ node_copy(struct object_node *to, const struct object_node *from,
         *texts[i] = arena_str(arena, *texts[i]);
 }
 
+static const struct pair **
+label_list(struct arena *arena, size_t count)
+{
+    return arena_alloc(arena, count * sizeof(const struct pair *));
+}
+
 static size_t
 node_size(const struct object_node *from)
 {
@@ -138,7 +144,7 @@ node_size(const struct object_node *from)
     size_t size;
 
     node_copy(&copy, from, &trial);
-    pool_list(&trial, from->meta.labels.count);
+    label_list(&trial, from->meta.labels.count);
     size = arena_used(&trial);
     arena_fini(&trial);
     return size;
@@ -156,7 +162,9 @@ node_read(struct world *world, const struct value *body, const char **name,
         n = mem_zalloc(sizeof(*n));
         arena_reserve(&n->arena, node_size(&o));
         node_copy(&n->o, &o, &n->arena);
-        n->o.meta.labels = pool_keep(&world->labels, o.meta.labels, &n->arena);
+        n->o.meta.labels =
+            pool_keep(&world->labels, o.meta.labels,
+                      label_list(&n->arena, o.meta.labels.count));
         *name = n->o.meta.name.s;
     }
     arena_fini(&draft);

@@ -7,9 +7,9 @@
 #include "common/arena.h"
 #include "common/map.h"
 #include "placer/inventory.h"
-#include "placer/pool.h"
 #include "placer/profile.h"
 #include "proto/object.h"
+#include "proto/pool.h"
 
 /*
  * The model: every object of the feed in its newest state, by kind and name.

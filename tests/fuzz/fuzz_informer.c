@@ -63,13 +63,17 @@ check_store(const struct store *store, enum object_kind kind)
     size_t pos = 0;
 
     while ((e = store_next(store, kind, &pos)) != NULL) {
-        struct unpacked *u = unpack_body(e->body, NULL);
         struct arena arena = {0};
+        struct buf packed = {0};
+        struct unpacked *u;
 
+        store_body(e, &packed);
+        u = unpack_body(buf_str(&packed), NULL);
         if (u == NULL || read_record(kind, unpacked_root(u), &arena) != 0)
             abort();
         arena_fini(&arena);
         unpacked_free(u);
+        buf_fini(&packed);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
@@ -100,6 +101,7 @@ test_body_has_the_newest_version(void **state)
 {
     struct arena arena = {0};
     struct object_node o;
+    struct buf body = {0};
     struct unpacked *u;
     struct told told;
     struct err err;
@@ -108,11 +110,13 @@ test_body_has_the_newest_version(void **state)
     begin(&told);
     put(&told, "a", "u1", "1", "x");
     put(&told, "a", "u1", "23456789", "x");
-    u = unpack_body(store_get(told.store, KIND_NODE, "a")->body, &err);
+    store_body(store_get(told.store, KIND_NODE, "a"), &body);
+    u = unpack_body(buf_str(&body), &err);
     assert_non_null(u);
     assert_int_equal(object_node_unpack(&o, unpacked_root(u), &arena, &err), 0);
     assert_true(str_is(o.meta.version, "23456789"));
     unpacked_free(u);
+    buf_fini(&body);
     arena_fini(&arena);
     end(&told);
 }
@@ -358,6 +362,42 @@ test_H02_unreadable_object_in_a_list_costs_nobody(void **state)
     end(&told);
 }
 
+/* The record of an object, whatever its labels, comes out as it went in. */
+static void
+test_records_are_whole_whatever_their_labels(void **state)
+{
+    struct pair labels[40];
+    char keys[nitems(labels)][8];
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    for (size_t i = 0; i < nitems(labels); i++) {
+        snprintf(keys[i], sizeof(keys[i]), "k%02zu", i);
+        labels[i] = (struct pair){str_of(keys[i]), str_of(i % 3 ? "a" : "")};
+    }
+    for (size_t count = 0; count <= nitems(labels); count++) {
+        struct record r = projected_node("n");
+        const struct store_entry *e;
+        struct buf wanted = {0};
+        struct buf body = {0};
+
+        r.meta.labels = (struct pairs){labels, count, NULL};
+        assert_int_equal(store_put(told.store, &r, NULL),
+                         count == 0 ? STORE_ADDED : STORE_CHANGED);
+        assert_int_equal(store_put(told.store, &r, NULL), STORE_SAME);
+        record_pack(&wanted, &r, r.meta.version);
+        e = store_get(told.store, KIND_NODE, "n");
+        store_body(e, &body);
+        assert_true(str_eq(buf_str(&body), buf_str(&wanted)));
+        assert_true(str_eq(e->uid, r.meta.uid));
+        assert_true(str_eq(e->version, r.meta.version));
+        buf_fini(&body);
+        buf_fini(&wanted);
+    }
+    end(&told);
+}
+
 int
 main(void)
 {
@@ -373,6 +413,7 @@ main(void)
         cmocka_unit_test(
             test_H02_bad_object_is_skipped_and_what_was_known_stays),
         cmocka_unit_test(test_H02_unreadable_object_in_a_list_costs_nobody),
+        cmocka_unit_test(test_records_are_whole_whatever_their_labels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

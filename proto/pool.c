@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "placer/pool.h"
+#include "proto/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,22 +49,15 @@ keep(struct pool *pool, const struct pair *pair, struct buf *text)
     return &p->pair;
 }
 
-const struct pair **
-pool_list(struct arena *arena, size_t count)
-{
-    return arena_alloc(arena, count * sizeof(const struct pair *));
-}
-
 struct pairs
-pool_keep(struct pool *pool, struct pairs pairs, struct arena *arena)
+pool_keep(struct pool *pool, struct pairs pairs, const struct pair **list)
 {
-    const struct pair **shared = pool_list(arena, pairs.count);
     struct buf text = {0};
 
     for (size_t i = 0; i < pairs.count; i++)
-        shared[i] = keep(pool, pairs_at(pairs, i), &text);
+        list[i] = keep(pool, pairs_at(pairs, i), &text);
     buf_fini(&text);
-    return (struct pairs){NULL, pairs.count, shared};
+    return (struct pairs){NULL, pairs.count, list};
 }
 
 void
