@@ -70,6 +70,10 @@ class Image:
                 elif m.isfile():
                     self.files[m.name] = (m.mode & 0o7777, (m.uid, m.gid), files.extractfile(m).read())
 
+    def unpack(self, folder):
+        with tarfile.open(fileobj=io.BytesIO(self.layer)) as files:
+            files.extractall(folder)
+
     def text(self, path):
         return self.files[path][2].decode()
 

@@ -90,6 +90,23 @@ class What(ImageTest):
             needed |= set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
         self.assertEqual({pathlib.Path(p).name for p in libraries}, needed | {"libgcc_s.so.1"})
 
+    def test_the_programs_start_with_nothing_but_what_is_in_it(self):
+        commit = self.git("rev-parse", "--short=12", "HEAD")
+        (ROOT / "build").mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+            self.image.unpack(folder)
+            if ARCHITECTURE == "amd64":
+                start = ["chroot", folder]
+            else:  # in their folder, by its name; libraries are looked for there first
+                start = [ROOT / "deploy" / "local" / "image", "--run", "qemu-aarch64-static",
+                         "-L", folder]
+            for name in ("bin/control-plane", "bin/mokkactl"):
+                path = f"/usr/local/{name}"
+                done = subprocess.run(
+                    [*start, path if ARCHITECTURE == "amd64" else folder + path, "--version"],
+                    text=True, capture_output=True, check=False)
+                self.assertIn(commit, done.stdout, done.stderr)
+
     def test_its_size_is_said(self):
         self.assertRegex(self.said, r"image: \d+(\.\d+)?MiB, unpacked \d+(\.\d+)?MiB\n")
         self.assertLess(len(self.image.layer), 40 << 20)
