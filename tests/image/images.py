@@ -29,7 +29,8 @@ def build(file, *options, root=ROOT, **more):
 def forget(architecture):
     """The next build compiles anew; what the network was needed for stays."""
     subprocess.run(
-        ["buildah", "--storage-driver", os.environ.get("STORAGE_DRIVER", "overlay"),
+        ["flock", CACHE / "image" / "lock", "buildah",
+         "--storage-driver", os.environ.get("STORAGE_DRIVER", "overlay"),
          "--root", CACHE / "image" / "storage", "--runroot", CACHE / "image" / "run",
          "rmi", "--force", f"localhost/mokka-build:{architecture}"],
         check=True, stdout=subprocess.DEVNULL)
