@@ -8,8 +8,7 @@
 #include "supervisor/mokkactl/run.h"
 #include "supervisor/mokkactl/words.h"
 
-#define WIDTH                                                                  \
-    55 /* where a line of text ends after the next word: 80 are allowed */
+#define WIDTH 55 /* where a line ends after the next word; 80 are allowed */
 
 /* Text of a manual page: a line must not begin as a request does, and an empty
  * one is a paragraph; lines that begin with a space stay as they are. */
