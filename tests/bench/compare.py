@@ -98,6 +98,10 @@ def show(table, ours, theirs, ours_before, theirs_before):
                          for run in (ours, theirs))
     table.row("CPU of an event that changes nothing", churn, churn_peer,
               times(churn_peer, 0.25), "ms")
+    table.row("time to converge", ours["total_s"], theirs.get("total_s"), None, "s")
+    for name in ("informer", "placer", "projector"):
+        table.row(f"  CPU of the {name}, for each projected Node",
+                  ours[f"cpu_{name}_s"] / n * 1000, None, None, "ms")
     table.row("time to converge / the patches alone", ratio(ours, "total_s", "raw_s"),
               ratio(theirs, "total_s", "raw_s"), 1.15)
     back = theirs.get("restart_ready_s")

@@ -245,7 +245,6 @@ class Life(ChartTest):
             if "kubectl label" in command:
                 wait_for("both Nodes", 30, lambda: len(self.cluster.projected()) == 2)
         self.assertEqual(self.objects(NAMESPACE, "deployments,serviceaccounts"), [])
-        (self.cluster.directory / "mokka-backup.yaml").stat()
 
     def shell(self, command):
         path = f"{charts.tools()}:{self.cluster.bin}:{os.environ['PATH']}"

@@ -264,7 +264,7 @@ projected_node(const char *name)
                           .uid = STR("0b7c1c7e-5a1e-4a57-9a43-0d6f1d0c8e11"),
                           .version = STR("12345678"),
                           .created = 1767323045,
-                          .labels = {labels, nitems(labels)}},
+                          .labels = {labels, nitems(labels), NULL}},
                  .annotation = annotation,
                  .ours = KEY_ASSIGNED | KEY_CLIQUE | KEY_ANNOTATION,
                  .rivals = STR("")},

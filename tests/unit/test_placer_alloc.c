@@ -738,7 +738,7 @@ plain_node(const char *name, const char *uid, int64_t created)
     return (struct place_node){.name = str_of(name),
                                .uid = str_of(uid),
                                .created = created,
-                               .labels = {&eligible_label, 1}};
+                               .labels = {&eligible_label, 1, NULL}};
 }
 
 static void

@@ -44,7 +44,7 @@ put_node(struct sim *s, const struct odd_node *n)
         .meta = {.name = str_of(n->name),
                  .uid = str_of(n->uid),
                  .version = sim_version(s),
-                 .labels = {labels, 1}},
+                 .labels = {labels, 1, NULL}},
         .annotation = STR(""),
         .rivals = STR(""),
     };

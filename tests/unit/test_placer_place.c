@@ -123,7 +123,7 @@ add_node(struct estate *e, const char *name, const char *uid, int64_t created,
         .name = arena_str(&e->arena, str_of(name)),
         .uid = arena_str(&e->arena, str_of(uid)),
         .created = created,
-        .labels = {labels, key == NULL ? 1 : 2},
+        .labels = {labels, key == NULL ? 1 : 2, NULL},
     };
     return n;
 }
@@ -278,7 +278,7 @@ read_node(struct estate *e, const json_t *row)
         .uid = json_str(row, "uid"),
         .created = json_int(row, "created"),
         .terminating = json_is_true(json_object_get(row, "terminating")),
-        .labels = {items, count},
+        .labels = {items, count, NULL},
     };
 }
 

@@ -74,7 +74,7 @@ set_node(struct node *n, const char *assigned, const char *clique,
         n->labels[count++] = (struct pair){STR(LABEL_CLIQUE), str_of(clique)};
     pairs_sort(n->labels, count);
     n->o.meta = (struct object_meta){
-        .name = STR("n"), .uid = STR("nu"), .labels = {n->labels, count}};
+        .name = STR("n"), .uid = STR("nu"), .labels = {n->labels, count, NULL}};
     n->o.annotation = str_of(annotation);
 }
 

@@ -540,8 +540,8 @@ test_7_4_kept(void **state)
     static const struct object_owner owner = {
         .kind = STR("Thing"), .controller = 0, .block = -1};
     const struct rack_metadata now = {
-        .labels = {labels, 4},
-        .annotations = {labels, 1},
+        .labels = {labels, 4, NULL},
+        .annotations = {labels, 1, NULL},
         .finalizers = {finalizers, 2},
         .owners = {&owner, 1},
     };
@@ -591,7 +591,7 @@ test_7_4_no_label_value(void **state)
 {
     static const struct pair labels[] = {
         PAIR("mokka.nvidia.com/inventory", "x")};
-    const struct rack_metadata now = {.labels = {labels, 1}};
+    const struct rack_metadata now = {.labels = {labels, 1, NULL}};
     const struct rack_metadata nothing = {0};
     struct arena arena = {0};
     struct rack_metadata m;

@@ -130,7 +130,7 @@ estate_init(struct estate *e)
             .name = text(e, "node-%d", i),
             .uid = text(e, "0b7c1c7e-5a1e-4a57-9a43-%012d", i),
             .created = i * 7919 % 1000,
-            .labels = {labels, 2},
+            .labels = {labels, 2, NULL},
         };
     }
 }

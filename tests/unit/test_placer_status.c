@@ -529,7 +529,7 @@ test_status_6_2_two_Nodes_of_one_uid(void **state)
                  .uid = STR("n1-uid"),
                  .version = STR("77"),
                  .created = 2,
-                 .labels = {labels, 2}},
+                 .labels = {labels, 2, NULL}},
     };
     struct buf body = {0};
     struct sim s;
@@ -699,7 +699,7 @@ test_status_6_3_another_instance_has_the_name(void **state)
         struct object_node o = {.meta = {.name = STR("n1"),
                                          .uid = STR("later"),
                                          .version = STR("99"),
-                                         .labels = {labels, 2}}};
+                                         .labels = {labels, 2, NULL}}};
         struct buf body = {0};
 
         pairs_sort(labels, 2);

@@ -40,7 +40,7 @@ meta_of(const struct facts *f, struct pair *label)
         .uid = str_of(f->uid),
         .version = str_of(f->version),
         .generation = f->generation,
-        .labels = {label, f->label == NULL ? 0 : 1},
+        .labels = {label, f->label == NULL ? 0 : 1, NULL},
     };
 }
 

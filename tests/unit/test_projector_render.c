@@ -57,8 +57,8 @@ a_rack_is_created_whole(void **state)
 {
     const struct intent_rack i = {
         .target.name = STR("lab-train-1"),
-        .labels = {labels, 2},
-        .annotations = {annotations, 1},
+        .labels = {labels, 2, NULL},
+        .annotations = {annotations, 1, NULL},
         .finalizers = {finalizers, 1},
         .owners = {owners, 2},
         .spec = STR("{\"nodes\":[]}"),

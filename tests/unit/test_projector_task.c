@@ -30,7 +30,7 @@ rack_with(const char *uid, const char *version, const char *spec)
     const struct intent_rack i = {
         .target = {STR("r"), str_of(uid), str_of(version)},
         .generation = uid[0] == '\0' ? 0 : 3,
-        .labels = {our_labels, 3},
+        .labels = {our_labels, 3, NULL},
         .finalizers = {our_finalizers, 1},
         .owners = {controllers, 2},
         .spec = str_of(spec),

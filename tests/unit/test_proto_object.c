@@ -40,7 +40,7 @@ static const struct object_slot slots[] = {
     {                                                                          \
         STR("name"), STR("uid"), STR("4711"), 3, 1767323045, true,             \
         {                                                                      \
-            labels, 2                                                          \
+            labels, 2, NULL                                                    \
         }                                                                      \
     }
 #define STATUS                                                                 \
@@ -56,7 +56,7 @@ example_rack(void)
 {
     return (struct object_rack){
         .meta = META,
-        .annotations = {labels, 1},
+        .annotations = {labels, 1, NULL},
         .finalizers = {finalizers, 2},
         .owners = {owners, 2},
         .inventory = {STR("inv"), STR("u1")},
