@@ -32,6 +32,7 @@
 
 /* Who needs no more than that more or less is at rest. */
 #define QUIET ((size_t)64 << 10)
+#define LARGE ((size_t)1 << 20)
 
 struct worker {
     const struct worker_ops *ops;
@@ -55,8 +56,9 @@ struct worker {
     struct trace *trace; /* or NULL */
     struct tap taps[ROLE_COUNT];
     struct answers answers;
-    size_t in_use; /* bytes of memory, at the last ping */
-    bool quiet;    /* that was what it had been at the one before */
+    size_t in_use;     /* bytes of memory, at the last ping */
+    bool quiet;        /* that was what it had been at the one before */
+    size_t given_back; /* bytes that were free when memory last went back */
     int status;
 };
 
@@ -500,18 +502,22 @@ on_tap(struct worker *w, struct message *m, struct err *err)
 }
 
 /* Once a burst is over, what it took goes back to the system: malloc would keep
- * the peak, each process its own. */
+ * the peak, each process its own.  What is free already went back if it is no
+ * more than the last time; a burst that begins and ends between two pings, in
+ * memory that went back before, is not seen. */
 static void
 give_back(struct worker *w)
 {
-    size_t in_use = mallinfo2().uordblks;
-    size_t change =
-        in_use > w->in_use ? in_use - w->in_use : w->in_use - in_use;
+    struct mallinfo2 now = mallinfo2();
+    size_t change = now.uordblks > w->in_use ? now.uordblks - w->in_use
+                                             : w->in_use - now.uordblks;
     bool quiet = change < QUIET;
 
-    if (quiet && !w->quiet)
+    if (quiet && (!w->quiet || now.fordblks > w->given_back + LARGE)) {
         malloc_trim(0);
-    w->in_use = in_use;
+        w->given_back = mallinfo2().fordblks;
+    }
+    w->in_use = now.uordblks;
     w->quiet = quiet;
 }
 

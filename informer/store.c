@@ -96,7 +96,8 @@ view(struct str body, struct str text)
     return (struct str){at, text.n};
 }
 
-/* Both forms of the record differ first where the map of labels begins. */
+/* Both forms of the record differ first where the map of labels begins, which
+ * is one byte in the bare one: every kind has labels (proto/object.c). */
 static size_t
 find_cut(struct str whole, struct str bare)
 {
@@ -164,8 +165,7 @@ same_labels(struct pairs a, struct pairs b)
     bool same = a.count == b.count;
 
     for (size_t i = 0; same && i < a.count; i++)
-        same = str_eq(pairs_at(a, i)->key, pairs_at(b, i)->key) &&
-               str_eq(pairs_at(a, i)->value, pairs_at(b, i)->value);
+        same = pair_eq(pairs_at(a, i), pairs_at(b, i));
     return same;
 }
 

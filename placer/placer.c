@@ -553,12 +553,6 @@ is_projected(struct str key)
     return str_is(key, LABEL_ASSIGNED) || str_is(key, LABEL_CLIQUE);
 }
 
-static bool
-same_pair(const struct pair *a, const struct pair *b)
-{
-    return a == b || (str_eq(a->key, b->key) && str_eq(a->value, b->value));
-}
-
 /* Labels but the two that we project (C05: their echo moves nothing). */
 static bool
 same_labels(struct pairs a, struct pairs b)
@@ -573,7 +567,7 @@ same_labels(struct pairs a, struct pairs b)
             j++;
         if (i == a.count || j == b.count)
             return i == a.count && j == b.count;
-        if (!same_pair(pairs_at(a, i), pairs_at(b, j)))
+        if (!pair_eq(pairs_at(a, i), pairs_at(b, j)))
             return false;
         i++;
         j++;

@@ -408,7 +408,7 @@ land(struct intents *t, struct intent_slot *s, const struct answer *a,
     struct order *order = lanes_set(&t->lanes, s, NULL, false);
 
     /* A later refusal does not tell: it may be due to this very try. */
-    if (a->verdict != VERDICT_ENDED)
+    if (a->verdict != VERDICT_ENDED && !a->pretended)
         s->unsure = true;
     if (again) {
         s->due = now;

@@ -124,8 +124,7 @@ struct answer {
     enum outcome outcome;    /* these three of VERDICT_ENDED */
     struct str uid, version; /* of the object as it is now, or empty */
     struct str reason;       /* of either, one line for people */
-    bool pretended;          /* of VERDICT_ENDED: nothing was carried out, and
-                                nothing stands */
+    bool pretended;          /* nothing was sent that changes anything */
     int64_t retry_after;     /* of VERDICT_FAILED: at least so long */
     bool server;             /* of VERDICT_FAILED: the server is in trouble,
                                 whatever the object */

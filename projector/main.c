@@ -51,20 +51,20 @@ struct projector {
 /* What is to be said of us: trouble, then what is not allowed, then, in shadow,
  * what would be written.  Returns whether all is well. */
 static bool
-explain(struct projector *p, const char *trouble, struct err *reason)
+explain(struct projector *p, const char *trouble, int64_t now,
+        struct err *reason)
 {
     bool ok = trouble[0] == '\0';
 
     err_set(reason, "%s", ok ? p->missing.text : trouble);
     if (p->shadow == NULL || !ok)
         return ok;
-    shadow_tell(p->shadow, clock_now());
-    return p->missing.text[0] == '\0' &&
-           shadow_in_sync(p->shadow, clock_now(), reason);
+    shadow_tell(p->shadow, now);
+    return p->missing.text[0] == '\0' && shadow_in_sync(p->shadow, now, reason);
 }
 
 static void
-report(struct projector *p)
+report(struct projector *p, int64_t now)
 {
     struct intents_counts counts = intents_counts(p->intents);
     struct writer_state state;
@@ -72,7 +72,7 @@ report(struct projector *p)
     bool ok;
 
     writer_state(p->writer, &state);
-    ok = explain(p, state.trouble, &reason);
+    ok = explain(p, state.trouble, now, &reason);
     worker_report(
         p->worker, ok, reason.text,
         (const struct worker_fact[]){
@@ -142,11 +142,12 @@ static void
 on_report(evutil_socket_t fd, short what, void *arg)
 {
     struct projector *p = arg;
+    int64_t now = clock_now();
 
     (void)fd;
     (void)what;
-    report(p);
-    if (p->shadow != NULL && shadow_is_restless(p->shadow, clock_now()))
+    report(p, now);
+    if (p->shadow != NULL && shadow_is_restless(p->shadow, now))
         report_soon(p);
 }
 
@@ -500,7 +501,7 @@ start(void *state, struct err *err)
     if (p->page == NULL)
         return err_set(err, "no lease page was granted");
     writer_lease(p->writer, p->page);
-    report(p);
+    report(p, clock_now());
     p->access = kube_access_new(worker_base(p->worker), &p->config, needed,
                                 count, on_access, p, err);
     return p->access == NULL ? -1 : 0;
@@ -528,8 +529,11 @@ unlinked(void *state, enum role peer)
     p->placer = NULL;
     p->opened = false;
     intents_orphan(p->intents, clock_now());
-    if (p->shadow != NULL)
+    if (p->shadow != NULL) {
+        /* What is under way must not come to stand there afterwards. */
         shadow_planned(p->shadow, false, clock_now());
+        writer_plan(p->writer, 0);
+    }
     writer_wake(p->writer);
 }
 

@@ -128,6 +128,10 @@ describe_node(struct buf *out, const struct intent_node *i)
     json_t *binding = kube_json_parse(i->annotation, NULL);
     int64_t slot = -1;
 
+    if (binding == NULL) {
+        buf_addz(out, "cleaned");
+        return;
+    }
     kube_json_int(binding, "nodeIndex", 0, INT32_MAX, &slot, NULL);
     buf_printf(out, "%s rack %s slot %" PRId64,
                i->release ? "no longer" : "assigned to",
@@ -233,6 +237,7 @@ answer_for(struct entry *e, const struct order *order, struct answer *answer)
     if (order->action == ACTION_NODE && order->target.version.n == 0)
         *answer = (struct answer){.verdict = VERDICT_FAILED,
                                   .server = true,
+                                  .pretended = true,
                                   .retry_after = PAUSE_FIRST};
     if (is_status(order->action))
         return 0;
@@ -324,8 +329,8 @@ shadow_tell(struct shadow *s, int64_t now)
     while ((e = map_next(&s->by_key, &pos)) != NULL) {
         if (e->leaves != 0 && now >= e->leaves)
             forget(s, e);
-        else if (!e->told && is_reported(s, e, now))
-            tell(e, true);
+        else if (e->told != is_reported(s, e, now))
+            tell(e, !e->told);
     }
 }
 

@@ -17,7 +17,7 @@
  *
  *  - Whoever writes beside us is given time: what has stood for less than
  *    SHADOW_STANDS is not reported.  After a plan nothing is known for so long,
- *    and until what it brought has stood for so long, too.
+ *    and until what it brought has stood for so long, too, at most twice that.
  *  - A status follows from all the rest.  While anything else would be written,
  *    none is reported: it would be another one afterwards.
  *  - The author is told that it is done, as of a version older than any it has

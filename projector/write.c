@@ -187,6 +187,7 @@ finish(struct job *job, const struct answer *given)
     struct answer answer = *given;
     bool known = note_trouble(w, job, &answer);
 
+    answer.pretended = w->setup.shadow != NULL;
     known |= is_old_news(w, job, &answer);
     w->said_away |= answer.server && !known;
     if (answer.verdict == VERDICT_FAILED)

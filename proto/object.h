@@ -46,6 +46,12 @@ struct pairs {
     const struct pair *const *shared; /* instead of items, unless NULL */
 };
 
+static inline bool
+pair_eq(const struct pair *a, const struct pair *b)
+{
+    return a == b || (str_eq(a->key, b->key) && str_eq(a->value, b->value));
+}
+
 static inline const struct pair *
 pairs_at(struct pairs pairs, size_t i)
 {

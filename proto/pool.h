@@ -14,9 +14,9 @@ struct pool {
     struct map pairs; /* struct pooled by text */
 };
 
-/* The same pairs, kept here until pool_let_go.  list is the caller's, with room
- * for all, and lives as long.  A value has a NUL behind it, as texts in an
- * arena have; a key has none. */
+/* The same pairs (no text has a NUL in it), kept here until pool_let_go.  list
+ * is the caller's, with room for all, and lives as long.  A value has a NUL
+ * behind it, as texts in an arena have; a key has none. */
 struct pairs pool_keep(struct pool *pool, struct pairs pairs,
                        const struct pair **list);
 

@@ -50,9 +50,12 @@ print_table(struct str lines)
     columns_end(&c);
     while (lines.n > 0) {
         const char *end = memchr(lines.s, '\n', lines.n);
-        struct str line = {lines.s, (size_t)(end - lines.s)};
+        struct str line = {lines.s,
+                           end == NULL ? lines.n : (size_t)(end - lines.s)};
 
         add_row(&c, line);
+        if (end == NULL)
+            break;
         lines.s += line.n + 1;
         lines.n -= line.n + 1;
     }

@@ -902,6 +902,24 @@ what_is_pretended_does_not_stand(void **state)
     }
 }
 
+/* Nor may it have been written without our knowing: whoever comes next is not
+ * told so. */
+static void
+what_is_pretended_to_fail_was_not_written(void **state)
+{
+    static const enum verdict verdicts[] = {VERDICT_FAILED, VERDICT_HELD};
+    struct bench *b = *state;
+
+    for (unsigned i = 0; i < nitems(verdicts); i++) {
+        const struct answer a = {.verdict = verdicts[i], .pretended = true};
+
+        say_node(b, i + 1, i == 0 ? "n" : "m", "", "a");
+        intents_finish(b->t, take(b, i + 1), &a, b->now, &b->reply);
+    }
+    intents_orphan(b->t, b->now);
+    check_written(b, "");
+}
+
 static void
 held_is_nobodys_failure(void **state)
 {
@@ -1051,6 +1069,7 @@ main(void)
         TEST(outdated_news_slow_their_author_down),
         TEST(failures_are_forgotten_after_a_while),
         TEST(what_is_pretended_does_not_stand),
+        TEST(what_is_pretended_to_fail_was_not_written),
         TEST(held_is_nobodys_failure),
         TEST(a_status_waits_for_quiet),
         TEST(a_status_does_not_wait_for_ever),
