@@ -372,11 +372,19 @@ class Bounds(Replaying):
         self.assertEqual(read_records(path.read_bytes())[-1].kind, "E")
         self.verdict(self.replay(path, "-o", "none"))
 
+    def settled(self, path):
+        """Its size, once nothing is on its way to it any more."""
+        size = -1
+        while size != path.stat().st_size:
+            size = path.stat().st_size
+            time.sleep(0.5)
+        return size
+
     def test_on_a_full_disk_recording_ends_and_the_placer_goes_on(self):
         path = self.folder / "full"
         worker = self.placer(path)
         self.fill(worker, 1)
-        size = path.stat().st_size
+        size = self.settled(path)
         # Room for the begin of a sync, not for a part of the next record more.
         resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size + 120, size + 120))
         self.fill(worker, 3)
