@@ -32,7 +32,7 @@
 
 /* Who needs no more than that more or less is at rest. */
 #define QUIET ((size_t)64 << 10)
-#define LARGE ((size_t)1 << 20)
+#define LARGE ((size_t)64 << 10)
 
 struct worker {
     const struct worker_ops *ops;

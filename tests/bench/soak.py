@@ -80,8 +80,11 @@ class Soak:
         return self.taken(self.sent)
 
     def resident(self):
-        """In kB, once what is under way has been passed on."""
-        time.sleep(2)
+        """In kB, once what is under way has been passed on, and given back: as the
+        supervisor does, it is asked each second whether it is there."""
+        for _ in range(3):
+            self.worker.control.send("PING")
+            time.sleep(1)
         for line in pathlib.Path(f"/proc/{self.worker.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1])
