@@ -13,8 +13,7 @@
 #include "proto/unpack.h"
 
 #define ROOM (256u << 10)
-/* What a burst made of the memory for frames to send goes back if it is more.
- */
+/* Memory for frames to send goes back once it is empty, if it is more. */
 #define KEPT (64u << 10)
 #define READ_SIZE (64u << 10)
 #define READS_PER_TURN 16

@@ -30,9 +30,8 @@
 /* Reports of facts that change often are so far apart at least. */
 #define REPORT_PERIOD CLOCK_SECOND
 
-/* Who needs no more than that more or less is at rest. */
-#define QUIET ((size_t)64 << 10)
-#define LARGE ((size_t)64 << 10)
+/* So many bytes more or less, in use or free, are no change. */
+#define LITTLE ((size_t)64 << 10)
 
 struct worker {
     const struct worker_ops *ops;
@@ -511,9 +510,9 @@ give_back(struct worker *w)
     struct mallinfo2 now = mallinfo2();
     size_t change = now.uordblks > w->in_use ? now.uordblks - w->in_use
                                              : w->in_use - now.uordblks;
-    bool quiet = change < QUIET;
+    bool quiet = change < LITTLE;
 
-    if (quiet && (!w->quiet || now.fordblks > w->given_back + LARGE)) {
+    if (quiet && (!w->quiet || now.fordblks > w->given_back + LITTLE)) {
         malloc_trim(0);
         w->given_back = mallinfo2().fordblks;
     }

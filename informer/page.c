@@ -5,6 +5,7 @@
 
 #include "common/kube/json.h"
 #include "common/kube/meta_list.h"
+#include "common/kube/owned.h"
 #include "common/kube/prune.h"
 #include "common/mem.h"
 #include "informer/json_items.h"
@@ -16,9 +17,7 @@ struct page {
     json_t *metadata; /* of the list in JSON */
 };
 
-/* Who owns a spec is asked, what exactly of it is not. */
-static const char *const unread[] = {"metadata.managedFields.*.fieldsV1.*",
-                                     NULL};
+static const char *const unread[] = {OWNED_UNREAD, NULL};
 
 static void
 on_json(void *arg, struct str text)

@@ -5,6 +5,7 @@
 
 #include "common/buf.h"
 #include "common/kube/json.h"
+#include "common/kube/owned.h"
 #include "common/kube/prune.h"
 #include "common/mem.h"
 
@@ -83,9 +84,7 @@ read_object(struct stream_event *event, json_t *object)
     return 0;
 }
 
-/* As in a page (page.c). */
-static const char *const unread[] = {
-    "object.metadata.managedFields.*.fieldsV1.*", NULL};
+static const char *const unread[] = {"object." OWNED_UNREAD, NULL};
 
 static int
 read_line(struct stream *stream, struct str line, struct stream_event *event,

@@ -6,6 +6,7 @@
 
 #include "common/api.h"
 #include "common/kube/json.h"
+#include "common/kube/owned.h"
 #include "common/kube/path.h"
 #include "common/kube/prune.h"
 #include "common/kube/status.h"
@@ -14,9 +15,7 @@
 #include "projector/task_kind.h"
 #include "proto/frame.h"
 
-/* Who owns a spec is asked, what exactly of it is not. */
-static const char *const unread[] = {"metadata.managedFields.*.fieldsV1.*",
-                                     NULL};
+static const char *const unread[] = {OWNED_UNREAD, NULL};
 
 struct task *
 task_new(const struct order *order, bool kept)

@@ -40,4 +40,7 @@ void owned_keys_rivals(struct buf *out, const struct owned_keys *o);
  */
 bool owned_spec(const struct json_t *list);
 
+/* What it does not read of an object: a path for kube_prune. */
+#define OWNED_UNREAD "metadata.managedFields.*.fieldsV1.*"
+
 #endif

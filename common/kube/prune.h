@@ -21,8 +21,7 @@
  */
 #define PRUNE_DEPTH 8
 
-/* Appends text, so emptied. What is no JSON around
- * them is none afterwards. */
+/* Appends text, so emptied. What is no JSON around them is none afterwards. */
 void kube_prune(struct buf *out, struct str text, const char *const *paths);
 
 /* kube_json_parse of the text, so emptied; what is cut out is not looked at. */

@@ -93,7 +93,7 @@ bash_value(const char *command, const struct ctl_option *o)
     if (o->letter != '\0')
         printf("|'%s -%c'", command, o->letter);
     printf(") words='%s' ;;\n",
-           argument_words(o->argument, strlen(o->argument)));
+           argument_words(o->argument, strlen(o->argument)).text);
 }
 
 static void
@@ -114,7 +114,7 @@ bash_values(void)
             printf("    'control-plane --%s'|'control-plane -%s') words='%s' "
                    ";;\n",
                    f[i].name, f[i].name,
-                   argument_words(f[i].argument, strlen(f[i].argument)));
+                   argument_words(f[i].argument, strlen(f[i].argument)).text);
 }
 
 static void
@@ -125,7 +125,8 @@ bash_place(const struct ctl_command *c)
 
     printf("    %s)\n        case $2 in\n", c->name);
     for (int number = 1; next_operand(&at, &n); number++)
-        printf("        %d) words='%s' ;;\n", number, argument_words(at, n));
+        printf("        %d) words='%s' ;;\n", number,
+               argument_words(at, n).text);
     printf("        esac\n        options='");
     for (const struct ctl_option *o = c->options; o->name != NULL; o++)
         printf("--%s ", o->name);
@@ -168,17 +169,17 @@ print_bash(void)
 static void
 zsh_words(const char *argument, size_t n)
 {
-    const char *words = argument_words(argument, n);
+    struct words words = argument_words(argument, n);
 
     printf("':%.*s:", (int)strcspn(argument, ":| ]."), argument);
-    if (words == FILE_WORDS)
+    if (words.file)
         printf("_files'");
-    else if (words[0] == '\0')
+    else if (words.text[0] == '\0')
         printf(" '");
-    else if (strchr(words, ':') != NULL) /* no descriptions in them */
-        printf("{compadd -- %s}'", words);
+    else if (strchr(words.text, ':') != NULL) /* no descriptions in them */
+        printf("{compadd -- %s}'", words.text);
     else
-        printf("(%s)'", words);
+        printf("(%s)'", words.text);
 }
 
 /* As _arguments wants it; joint is what may stand before its value. */
@@ -290,12 +291,12 @@ fish_help(const char *help)
 static void
 fish_words(const char *argument, size_t n)
 {
-    const char *words = argument_words(argument, n);
+    struct words words = argument_words(argument, n);
 
-    if (words == FILE_WORDS)
+    if (words.file)
         printf(" -F");
-    else if (words[0] != '\0')
-        printf(" -a '%s'", words);
+    else if (words.text[0] != '\0')
+        printf(" -a '%s'", words.text);
 }
 
 static void
@@ -305,7 +306,7 @@ fish_option(const char *start, const char *name, const char *argument)
     if (*argument == '\0')
         return;
     printf(" -r");
-    if (argument_words(argument, strlen(argument)) != FILE_WORDS)
+    if (!argument_words(argument, strlen(argument)).file)
         printf(" -f");
     fish_words(argument, strlen(argument));
 }
@@ -317,7 +318,7 @@ fish_operands(const struct ctl_command *c)
     size_t n = 0;
 
     for (int number = 1; next_operand(&at, &n); number++) {
-        if (argument_words(at, n)[0] == '\0')
+        if (argument_words(at, n).text[0] == '\0')
             continue;
         printf("complete -c mokkactl -n '_mokka_place %s %d'", c->name, number);
         fish_words(at, n);

@@ -6,7 +6,7 @@
 
 #include "common/mem.h"
 
-const char FILE_WORDS[] = "FILE";
+#define FILE_WORDS "FILE"
 
 static const struct flag all[] = {
 #define OPTION(name, environment, fallback, check, argument, help)             \
@@ -36,31 +36,34 @@ static const struct {
     {"WORKER", "informer placer projector elector web"},
 };
 
-/* "wide|json" as words, which stay until the next call. */
-static const char *
-split(const char *name, size_t n)
+static struct words
+words_of(const char *text, size_t n)
 {
-    static char words[64];
+    struct words words = {0};
 
-    if (n >= sizeof(words))
-        fatal("too many words: %s", name);
-    memcpy(words, name, n);
-    words[n] = '\0';
-    for (char *at = words; (at = strchr(at, '|')) != NULL;)
-        *at = ' ';
+    if (n >= sizeof(words.text))
+        fatal("too many words: %.*s", (int)n, text);
+    memcpy(words.text, text, n);
+    words.file = strcmp(words.text, FILE_WORDS) == 0;
     return words;
 }
 
-const char *
+struct words
 argument_words(const char *name, size_t n)
 {
-    if (memchr(name, '|', n) != NULL)
-        return split(name, n);
+    struct words words = {0};
+
+    if (memchr(name, '|', n) != NULL) {
+        words = words_of(name, n);
+        for (char *at = words.text; (at = strchr(at, '|')) != NULL;)
+            *at = ' ';
+        return words;
+    }
     for (size_t i = 0; i < nitems(known); i++)
         if (strlen(known[i].argument) == n &&
             memcmp(known[i].argument, name, n) == 0)
-            return known[i].words;
-    return "";
+            return words_of(known[i].words, strlen(known[i].words));
+    return words;
 }
 
 void

@@ -2,6 +2,7 @@
 #ifndef MOKKACTL_WORDS_H
 #define MOKKACTL_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -17,13 +18,14 @@ struct flag {
 /* Those of control-plane, in the order of supervisor/options.def. */
 const struct flag *flags(size_t *count);
 
-/*
- * The words for an argument or operand by its name in help texts ("LEVEL"), or
- * those that it lists ("wide|json"), with spaces between; "" for free text.
- * FILE_WORDS: a file's name.
- */
-extern const char FILE_WORDS[];
-const char *argument_words(const char *name, size_t n);
+/* What may stand for an argument or operand. */
+struct words {
+    bool file;     /* a file's name; text is "FILE" then */
+    char text[64]; /* with spaces between; "" for free text */
+};
+
+/* By its name in help texts ("LEVEL"), or what that lists ("wide|json"). */
+struct words argument_words(const char *name, size_t n);
 
 /* Writes text between single quotes of a shell; what is in special gets a
  * backslash. */
