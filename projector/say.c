@@ -132,15 +132,20 @@ static void
 say_metadata_conflict(const struct task_facts *facts, const char *reason,
                       bool known)
 {
-    log_write(
-        known ? LOG_DEBUG : LOG_WARN,
-        facts->intent->node.release ? "metadata conflict blocks cleanup"
-                                    : "metadata conflict blocks projection",
-        (const struct log_field[]){F_STR("node", name_of(facts)),
-                                   F_STR("fields", text_of(&facts->fields)),
-                                   F_STR("managers", text_of(&facts->rivals)),
-                                   F_STR("reason", reason),
-                                   {0}});
+    const struct intent_node *i = &facts->intent->node;
+    json_t *binding = kube_json_parse(i->annotation, NULL);
+
+    log_write(known ? LOG_DEBUG : LOG_WARN,
+              i->release ? "metadata conflict blocks cleanup"
+                         : "metadata conflict blocks projection",
+              (const struct log_field[]){
+                  F_STR("node", name_of(facts)),
+                  F_STR("rack", kube_json_text(binding, "rack.name")),
+                  F_STR("fields", text_of(&facts->fields)),
+                  F_STR("managers", text_of(&facts->rivals)),
+                  F_STR("reason", reason),
+                  {0}});
+    json_decref(binding);
 }
 
 static void

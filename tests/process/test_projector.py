@@ -194,8 +194,9 @@ class Apply(Writing):
         time.sleep(0.3)
         self.assertEqual(len(self.patches()), 1)
         said, = self.lines(msg="metadata conflict blocks projection")
-        self.assertEqual((said["level"], said["fields"], said["managers"]),
-                         ("warn", CLIQUE, f"{CLIQUE} by gpu-operator"))
+        self.assertEqual(
+            (said["level"], said["rack"], said["fields"], said["managers"]),
+            ("warn", "demo-0", CLIQUE, f"{CLIQUE} by gpu-operator"))
         self.stop()
 
     def test_P10_an_answer_about_something_else_is_an_error(self):
@@ -353,7 +354,8 @@ class Cleanup(Writing):
         self.assertEqual(meta["annotations"][ASSIGNMENT], binding(node))
         said, = wait_for("the warning", 5, lambda: self.lines(
             msg="metadata conflict blocks cleanup", level="warn"))
-        self.assertEqual(said["managers"], f"{CLIQUE} by gpu-operator")
+        self.assertEqual((said["rack"], said["managers"]),
+                         ("demo-0", f"{CLIQUE} by gpu-operator"))
         time.sleep(0.5)
         self.assertEqual(len(self.patches()), 1)
         self.api.edit("sim-000", "gpu-operator", labels={CLIQUE: None})
