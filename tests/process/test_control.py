@@ -71,6 +71,12 @@ class ControlTest(SupervisorTest):
         self.assertEqual(err.count("\n"), 1, err)
         return err
 
+    def answering(self, *arguments):
+        """A control plane whose control socket is there, whatever its workers do."""
+        plane = self.plane(*arguments)
+        wait_for("its control socket", 20, plane.socket.exists)
+        return plane
+
     def status(self, plane=None):
         return json.loads(self.fine("status", "-o", "json", plane=plane))
 
@@ -160,7 +166,7 @@ class Look(ControlTest):
         self.assertIn("missing", self.refused("assignments", meta["name"]))
 
     def test_C08_a_standby_answers_too_and_before_it_is_synchronised_refuses(self):
-        standby = self.plane()
+        standby = self.answering()
         wait_for("the standby", 20, lambda: [
             w for w in self.status(standby)["workers"] if w["name"] == "placer" and w["ok"]])
         meta = self.node()
@@ -262,7 +268,7 @@ class Command(ControlTest):
         self.assertEqual(self.wait_worker("placer", state="running")["pid"], held["pid"])
 
     def test_wait_at_start(self):
-        plane = self.plane("--wait", "web,placer")
+        plane = self.answering("--wait", "web,placer")
         for name in ("web", "placer"):
             self.wait_worker(name, plane=plane, state="held")
         self.assertEqual(self.worker("informer", plane)["held"], False)
@@ -473,18 +479,22 @@ class Crash(ControlTest):
         wait_for("the end of every worker", 5, lambda: not any(
             is_there(pid) for pid in pids.values()))
 
+    def plane_with_hup(self, disposition):
+        """One that is started with SIGHUP so, however this test was started."""
+        before = signal.signal(signal.SIGHUP, disposition)
+        try:
+            return self.plane()
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
     def test_J01_HUP_stops_like_TERM(self):
-        plane = self.plane()
+        plane = self.plane_with_hup(signal.SIG_DFL)
         plane.wait_running()
         plane.process.send_signal(signal.SIGHUP)
         self.assertEqual(plane.wait_exit()[0], 0)
 
     def test_HUP_is_nothing_to_one_that_was_started_to_ignore_it(self):
-        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        try:
-            plane = self.plane()
-        finally:
-            signal.signal(signal.SIGHUP, before)
+        plane = self.plane_with_hup(signal.SIG_IGN)
         plane.wait_running()
         plane.process.send_signal(signal.SIGHUP)
         time.sleep(0.3)
