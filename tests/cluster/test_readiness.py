@@ -30,6 +30,7 @@ class Waiting(ReplicaTest):
         body = replica.wait_reason("403")
         self.assertTrue(body["reason"].startswith("informer: "), body)
         self.assertIs(body["components"]["informer"]["ok"], False)
+        body = replica.wait_reason("waits for the first complete snapshot")
         self.assertIn("waits for the first complete snapshot",
                       body["components"]["elector"]["reason"])
         self.check_alive(replica)
