@@ -38,11 +38,18 @@ block(struct arena *arena, size_t need)
     return arena->blocks;
 }
 
+size_t
+arena_round(size_t n)
+{
+    size_t align = alignof(max_align_t);
+
+    return (n + align - 1) / align * align;
+}
+
 void *
 arena_alloc(struct arena *arena, size_t n)
 {
-    size_t align = alignof(max_align_t);
-    size_t need = (n + align - 1) / align * align;
+    size_t need = arena_round(n);
     struct arena_block *b = block(arena, need);
 
     b->front += need;

@@ -19,6 +19,9 @@ struct arena {
 /* n zeroed bytes, aligned for any type. */
 void *arena_alloc(struct arena *arena, size_t n);
 
+/* What arena_alloc takes for n bytes; a text takes one more than it has. */
+size_t arena_round(size_t n);
+
 /* A copy of the text, with a NUL after it. */
 struct str arena_str(struct arena *arena, struct str text);
 

@@ -2,11 +2,13 @@
 #include "common/assignment.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/json_read.h"
 #include "common/json_text.h"
 
 #define VERSION 1
+#define SLOT ",\"nodeIndex\":"
 
 static void
 add_text(struct buf *out, const char *before, struct str text)
@@ -52,11 +54,20 @@ assignment_slot(struct buf *out, int64_t node_index, struct str node_uid,
     if (node_index < 0)
         return err_set(err, "an assignment needs a slot, not node %" PRId64,
                        node_index);
-    buf_addz(out, ",\"nodeIndex\":");
+    buf_addz(out, SLOT);
     buf_addi(out, node_index);
     add_text(out, ",\"nodeUID\":", node_uid);
     buf_addc(out, '}');
     return 0;
+}
+
+struct str
+assignment_head(struct str text)
+{
+    const char *slot =
+        text.n == 0 ? NULL : memmem(text.s, text.n, SLOT, strlen(SLOT));
+
+    return (struct str){text.s, slot == NULL ? 0 : (size_t)(slot - text.s)};
 }
 
 int

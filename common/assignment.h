@@ -39,6 +39,10 @@ int assignment_begin(struct buf *out, const struct assignment *a,
 int assignment_slot(struct buf *out, int64_t node_index, struct str node_uid,
                     struct err *err);
 
+/* The beginning of a value that all slots of one rack have in common, which
+ * assignment_begin wrote; empty if it is not of that form. */
+struct str assignment_head(struct str text);
+
 /*
  * Reads a value, whoever wrote it.  Texts are copied to the arena.  Taken is
  * one JSON object (RFC 8259; at most 64 KiB, nested at most 16 deep) whose "v"

@@ -36,6 +36,13 @@ str_is(struct str a, const char *text)
     return str_eq(a, str_of(text));
 }
 
+/* The text without its first n bytes, which it has. */
+static inline struct str
+str_after(struct str text, size_t n)
+{
+    return (struct str){text.s + n, text.n - n};
+}
+
 /* Byte order, the shorter prefix first: <0, 0, >0. */
 static inline int
 str_cmp(struct str a, struct str b)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/assignment.h"
 #include "common/map.h"
 #include "common/mem.h"
 #include "proto/fields.h"
@@ -10,8 +11,10 @@
 
 struct entry {
     struct store_entry seen; /* first; views of data */
-    struct str body;         /* the record, packed without labels */
-    uint32_t cut;            /* where in it the labels belong */
+    struct str body; /* the record, packed, but for what is in the pool */
+    const struct pair *head; /* of a Node's annotation, or NULL */
+    uint32_t cut;            /* where in the body the labels belong */
+    uint32_t head_cut;       /* and where the head does, behind them */
     uint32_t round;          /* of the list that named it last */
     uint32_t label_count;
     const struct pair *labels[]; /* then the data: body, name, NUL */
@@ -29,7 +32,11 @@ struct store {
     void *arg;
     struct shelf shelves[KIND_COUNT];
     struct pool labels;
-    struct buf whole, bare; /* of the record in hand */
+    /* Of the record in hand: as it goes over the feed, and as it is kept;
+     * what of the annotation is not in that, and where it belongs. */
+    struct buf whole, bare;
+    struct str head;
+    size_t head_cut;
 };
 
 struct store *
@@ -55,6 +62,8 @@ entry_free(struct store *store, struct entry *e)
     if (e == NULL)
         return;
     pool_let_go(&store->labels, labels_of(e));
+    pool_let_go(&store->labels,
+                (struct pairs){NULL, e->head != NULL, &e->head});
     free(e);
 }
 
@@ -96,8 +105,9 @@ view(struct str body, struct str text)
     return (struct str){at, text.n};
 }
 
-/* Both forms of the record differ first where the map of labels begins, which
- * is one byte in the bare one: every kind has labels (proto/object.c). */
+/* Both forms of a record with labels differ first where their map begins, which
+ * is one byte in the bare one: every kind has it (proto/object.c), before the
+ * annotation. */
 static size_t
 find_cut(struct str whole, struct str bare)
 {
@@ -121,6 +131,8 @@ entry_new(struct store *store, const struct object_meta *meta, uint32_t round)
     memcpy(data + bare.n, meta->name.s, meta->name.n);
     e->body = (struct str){data, bare.n};
     e->cut = (uint32_t)find_cut(buf_str(&store->whole), bare);
+    e->head = pool_keep_head(&store->labels, store->head);
+    e->head_cut = (uint32_t)store->head_cut;
     e->round = round;
     e->label_count = (uint32_t)meta->labels.count;
     e->seen.name = data + bare.n;
@@ -134,12 +146,30 @@ void
 store_body(const struct store_entry *entry, struct buf *out)
 {
     const struct entry *e = (const struct entry *)entry;
+    size_t at = 0;
 
-    buf_add(out, e->body.s, e->cut);
     if (e->label_count > 0) {
+        buf_add(out, e->body.s, e->cut);
         fields_put_pairs(out, labels_of(e));
-        buf_add(out, e->body.s + e->cut + 1, e->body.n - e->cut - 1);
+        at = e->cut + 1; /* an empty map is one byte */
     }
+    if (e->head != NULL) {
+        buf_add(out, e->body.s + at, e->head_cut - at);
+        buf_adds(out, e->head->value);
+        at = e->head_cut;
+    }
+    buf_add(out, e->body.s + at, e->body.n - at);
+}
+
+/* Takes what is shared of the annotation out of the bare form. */
+static void
+cut_head(struct store *store, struct str head)
+{
+    struct str bare = buf_str(&store->bare);
+
+    store->head = head;
+    store->head_cut = (size_t)(view(bare, head).s - bare.s);
+    buf_remove(&store->bare, store->head_cut, head.n);
 }
 
 static void
@@ -150,6 +180,8 @@ pack_bare(struct store *store, const struct record *r, struct str version)
     bare.meta.labels.count = 0;
     buf_clear(&store->bare);
     record_pack(&store->bare, &bare, version);
+    cut_head(store, r->kind == KIND_NODE ? assignment_head(r->node.annotation)
+                                         : STR(""));
 }
 
 static void
@@ -169,6 +201,17 @@ same_labels(struct pairs a, struct pairs b)
     return same;
 }
 
+/* But for the labels and, if that is the one given to pack_bare, the version.
+ */
+static bool
+same_body(const struct store *store, const struct entry *e)
+{
+    struct str head = e->head == NULL ? STR("") : e->head->value;
+
+    return str_eq(store->head, head) && store->head_cut == e->head_cut &&
+           str_eq(buf_str(&store->bare), e->body);
+}
+
 static enum store_change
 compare(struct store *store, const struct entry *old, const struct record *r)
 {
@@ -177,8 +220,7 @@ compare(struct store *store, const struct entry *old, const struct record *r)
     if (!str_eq(old->seen.uid, r->meta.uid))
         return STORE_REPLACED;
     pack_bare(store, r, old->seen.version);
-    if (!same_labels(r->meta.labels, labels_of(old)) ||
-        !str_eq(buf_str(&store->bare), old->body))
+    if (!same_labels(r->meta.labels, labels_of(old)) || !same_body(store, old))
         return STORE_CHANGED;
     return str_eq(old->seen.version, r->meta.version) ? STORE_SAME
                                                       : STORE_VERSION;

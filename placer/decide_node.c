@@ -151,6 +151,7 @@ struct releasing {
 static void
 want_release(struct placer *p, const struct releasing *r)
 {
+    struct arena arena = {0};
     struct intent_node i = {
         .target = {r->node.name, r->node.uid, STR("")},
         .clique = str_of(r->clique),
@@ -162,9 +163,10 @@ want_release(struct placer *p, const struct releasing *r)
 
     if (r->n != NULL)
         i.target.version = r->n->o.meta.version;
-    if (r->keep) /* it stays as it is */
-        i.annotation = r->n->o.annotation;
+    if (r->keep || r->stray) /* it is what the Node says */
+        i.annotation = object_node_annotation(&r->n->o, &arena);
     want_node(p, &i);
+    arena_fini(&arena);
 }
 
 static bool
@@ -210,7 +212,6 @@ release_stray(struct placer *p, const struct world_node *n, const char *clique)
                         .node = {n->o.meta.name, n->o.meta.uid},
                         .n = n,
                         .clique = clique,
-                        .annotation = n->o.annotation,
                         .stray = true,
                     });
     return true;

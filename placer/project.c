@@ -65,6 +65,14 @@ project_wanted(const struct object_rack *rack, const struct object_slot *slot,
     return wanted;
 }
 
+static int
+decode(struct assignment *a, const struct object_node *node,
+       struct arena *arena)
+{
+    return assignment_decode(a, object_node_annotation(node, arena), arena,
+                             NULL);
+}
+
 /* Does the annotation name this very binding? */
 static bool
 names(const struct object_node *node, const struct projection *binding)
@@ -75,9 +83,9 @@ names(const struct object_node *node, const struct projection *binding)
     /* A binding that cannot be put in words (its index is negative) was never
      * told to a Node. */
     bool same =
-        node->annotation.n > 0 &&
-        (str_eq(node->annotation, binding->annotation) ||
-         (assignment_decode(&a, node->annotation, &arena, NULL) == 0 &&
+        !object_node_says_nothing(node) &&
+        (object_node_says(node, binding->annotation) ||
+         (decode(&a, node, &arena) == 0 &&
           assignment_decode(&b, binding->annotation, &arena, NULL) == 0 &&
           assignment_same(&a, &b)));
 
@@ -90,7 +98,7 @@ project_carries(const struct object_node *node, const struct object_rack *rack)
 {
     struct arena arena = {0};
     struct assignment a;
-    bool carries = assignment_decode(&a, node->annotation, &arena, NULL) == 0 &&
+    bool carries = decode(&a, node, &arena) == 0 &&
                    str_eq(a.rack.name, rack->meta.name) &&
                    str_eq(a.rack.uid, rack->meta.uid) &&
                    str_eq(a.node_uid, node->meta.uid);
@@ -146,14 +154,14 @@ project_compare(const struct object_node *node, const struct projection *wanted,
     int all = keys_of(wanted);
     int conflict = ((int)node->foreign & all) | wrong_labels(node, wanted);
 
-    if (node->annotation.n > 0 && !names(node, wanted))
+    if (!object_node_says_nothing(node) && !names(node, wanted))
         conflict |= KEY_ANNOTATION;
     if (keys != NULL)
         *keys = conflict;
     if (conflict != 0)
         return PROJECT_CONFLICT;
     if (project_labels(node, wanted) == (all & ~KEY_ANNOTATION) &&
-        str_eq(node->annotation, wanted->annotation) && node->ours == all)
+        object_node_says(node, wanted->annotation) && node->ours == all)
         return PROJECT_STANDS;
     return PROJECT_MISSING;
 }
@@ -164,7 +172,7 @@ project_cleanup(const struct object_node *node, const struct object_rack *rack,
 {
     return cleanup_judge(&(struct cleanup_view){
         .names = project_carries(node, rack),
-        .present = node->annotation.n > 0 ? KEY_ANNOTATION : 0,
+        .present = object_node_says_nothing(node) ? 0 : KEY_ANNOTATION,
         .wrong = wrong_labels(node, binding),
         .ours = (int)node->ours,
     });
@@ -177,8 +185,7 @@ project_named_rack(const struct object_node *node, struct arena *arena,
     struct assignment a;
 
     if ((node->ours & KEY_ANNOTATION) == 0 ||
-        (node->foreign & KEY_ANNOTATION) != 0 ||
-        assignment_decode(&a, node->annotation, arena, NULL) != 0)
+        (node->foreign & KEY_ANNOTATION) != 0 || decode(&a, node, arena) != 0)
         return false;
     *rack = a.rack;
     return rack->name.n > 0 && rack->uid.n > 0;

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "common/api.h"
+#include "common/assignment.h"
 #include "common/mem.h"
+
+enum { NODE_TEXTS = 5 };
 
 static void
 profile_free(struct world *world, void *record)
@@ -45,12 +48,11 @@ node_free(struct world *world, void *record)
     struct world_node *n = record;
 
     pool_let_go(&world->labels, n->o.meta.labels);
+    pool_let_go(&world->labels,
+                (struct pairs){NULL, n->head != NULL, &n->head});
     arena_fini(&n->arena);
     free(n);
 }
-
-/* Racks and Nodes, which are many, are read twice: the first time tells how
- * much memory they need. */
 
 /* Each reads a record; NULL and err if the body is not one. *name is its key
  * and lives in it. */
@@ -94,6 +96,8 @@ inventory_read(struct world *world, const struct value *body, const char **name,
     return v;
 }
 
+/* Racks are many, and read twice: the first time tells how much memory one
+ * needs. */
 static void *
 rack_read(struct world *world, const struct value *body, const char **name,
           struct err *err)
@@ -116,38 +120,50 @@ rack_read(struct world *world, const struct value *body, const char **name,
     return NULL;
 }
 
-/* What unpacking gave, in memory of its own, but for the labels. */
+/* What is kept of a Node as texts of its own. */
 static void
-node_copy(struct object_node *to, const struct object_node *from,
-          struct arena *arena)
+node_texts(struct object_node *o, struct str *texts[NODE_TEXTS])
 {
-    struct str *const texts[] = {&to->meta.name, &to->meta.uid,
-                                 &to->meta.version, &to->annotation,
-                                 &to->rivals};
+    struct str *const all[NODE_TEXTS] = {&o->meta.name, &o->meta.uid,
+                                         &o->meta.version, &o->annotation,
+                                         &o->rivals};
 
-    *to = *from;
-    for (size_t i = 0; i < nitems(texts); i++)
-        *texts[i] = arena_str(arena, *texts[i]);
+    memcpy(texts, all, sizeof(all));
 }
 
-static const struct pair **
-label_list(struct arena *arena, size_t count)
+/* A place for the Node in hand, whose labels are that many. */
+static void
+node_reserve(struct arena *arena, struct str *const texts[NODE_TEXTS],
+             size_t labels)
 {
-    return arena_alloc(arena, count * sizeof(const struct pair *));
+    size_t size = arena_round(labels * sizeof(const struct pair *));
+
+    for (size_t i = 0; i < NODE_TEXTS; i++)
+        size += texts[i]->n + 1;
+    arena_reserve(arena, size);
 }
 
-static size_t
-node_size(const struct object_node *from)
+/* Takes what unpacking gave: to memory of its own, and to the pool. */
+static void
+node_keep(struct world *world, struct world_node *n,
+          const struct object_node *from)
 {
-    struct arena trial = {0};
-    struct object_node copy;
-    size_t size;
+    struct str *texts[NODE_TEXTS];
+    struct pairs labels = from->meta.labels;
+    struct str head = assignment_head(from->annotation);
 
-    node_copy(&copy, from, &trial);
-    label_list(&trial, from->meta.labels.count);
-    size = arena_used(&trial);
-    arena_fini(&trial);
-    return size;
+    n->o = *from;
+    n->o.annotation = str_after(from->annotation, head.n);
+    n->head = pool_keep_head(&world->labels, head);
+    node_texts(&n->o, texts);
+    node_reserve(&n->arena, texts, labels.count);
+    for (size_t i = 0; i < NODE_TEXTS; i++)
+        *texts[i] = arena_str(&n->arena, *texts[i]);
+    if (n->head != NULL)
+        n->o.shared = n->head->value;
+    n->o.meta.labels = pool_keep(
+        &world->labels, labels,
+        arena_alloc(&n->arena, labels.count * sizeof(const struct pair *)));
 }
 
 static void *
@@ -160,11 +176,7 @@ node_read(struct world *world, const struct value *body, const char **name,
 
     if (object_node_unpack(&o, body, &draft, err) == 0) {
         n = mem_zalloc(sizeof(*n));
-        arena_reserve(&n->arena, node_size(&o));
-        node_copy(&n->o, &o, &n->arena);
-        n->o.meta.labels =
-            pool_keep(&world->labels, o.meta.labels,
-                      label_list(&n->arena, o.meta.labels.count));
+        node_keep(world, n, &o);
         *name = n->o.meta.name.s;
     }
     arena_fini(&draft);

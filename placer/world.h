@@ -38,7 +38,8 @@ struct world_rack {
 
 struct world_node {
     struct arena arena;
-    struct object_node o; /* its labels are in the pool */
+    struct object_node o;    /* its labels are in the pool */
+    const struct pair *head; /* and that of its annotation; or NULL */
     bool seen;
 };
 

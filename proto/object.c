@@ -246,12 +246,41 @@ object_rack_unpack(struct object_rack *o, const struct value *body,
     return unpack_end(&u, err);
 }
 
+bool
+object_node_says(const struct object_node *o, struct str annotation)
+{
+    size_t head = o->shared.n;
+
+    return annotation.n == head + o->annotation.n &&
+           str_eq((struct str){annotation.s, head}, o->shared) &&
+           str_eq(str_after(annotation, head), o->annotation);
+}
+
+bool
+object_node_says_nothing(const struct object_node *o)
+{
+    return o->shared.n + o->annotation.n == 0;
+}
+
+struct str
+object_node_annotation(const struct object_node *o, struct arena *arena)
+{
+    char *whole;
+
+    if (o->shared.n == 0)
+        return o->annotation;
+    whole = arena_alloc(arena, o->shared.n + o->annotation.n + 1);
+    memcpy(whole, o->shared.s, o->shared.n);
+    memcpy(whole + o->shared.n, o->annotation.s, o->annotation.n);
+    return (struct str){whole, o->shared.n + o->annotation.n};
+}
+
 void
 object_node_pack(struct buf *out, const struct object_node *o)
 {
     pack_array(out, 5);
     put_meta(out, &o->meta);
-    pack_str(out, o->annotation);
+    pack_joined(out, o->shared, o->annotation);
     pack_int(out, o->ours);
     pack_int(out, o->foreign);
     pack_str(out, o->rivals);
@@ -265,6 +294,7 @@ object_node_unpack(struct object_node *o, const struct value *body,
 
     get_meta(&u, &o->meta, arena);
     o->annotation = fields_get_str(&u, arena);
+    o->shared = STR("");
     o->ours = unpack_int(&u);
     o->foreign = unpack_int(&u);
     o->rivals = fields_get_str(&u, arena);

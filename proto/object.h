@@ -173,12 +173,21 @@ void projected_keys_rivals(struct buf *out, int keys, struct str rivals);
 
 struct object_node {
     struct object_meta meta;
-    struct str annotation; /* mokka.nvidia.com/sgpu-assignment, or empty */
+    struct str annotation; /* mokka.nvidia.com/sgpu-assignment, or empty, */
+    struct str shared;     /* but for what goes before it: empty as unpacked,
+                              for a keeper of many that say the same */
     int64_t ours;          /* keys owned by mokka-controller by Apply */
     int64_t foreign;       /* keys that anybody else owns */
     struct str rivals;     /* behind foreign: for each key, in the order of the
                               bits, its managers comma-joined; joined by ";" */
 };
+
+/* The annotation as a whole: is it that text, is it there at all; and borrowed
+ * where it is in one piece, else put together in the arena. */
+bool object_node_says(const struct object_node *o, struct str annotation);
+bool object_node_says_nothing(const struct object_node *o);
+struct str object_node_annotation(const struct object_node *o,
+                                  struct arena *arena);
 
 void object_profile_pack(struct buf *out, const struct object_profile *o,
                          struct str spec);

@@ -45,6 +45,16 @@ pack_str(struct buf *out, struct str text)
 }
 
 void
+pack_joined(struct buf *out, struct str head, struct str tail)
+{
+    msgpack_packer pk = packer(out);
+
+    msgpack_pack_str(&pk, head.n + tail.n);
+    msgpack_pack_str_body(&pk, head.s, head.n);
+    msgpack_pack_str_body(&pk, tail.s, tail.n);
+}
+
+void
 pack_text(struct buf *out, const char *text)
 {
     pack_str(out, str_of(text));

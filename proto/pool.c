@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api.h"
 #include "common/buf.h"
 #include "common/mem.h"
 
@@ -58,6 +59,17 @@ pool_keep(struct pool *pool, struct pairs pairs, const struct pair **list)
         list[i] = keep(pool, pairs_at(pairs, i), &text);
     buf_fini(&text);
     return (struct pairs){NULL, pairs.count, list};
+}
+
+const struct pair *
+pool_keep_head(struct pool *pool, struct str head)
+{
+    const struct pair pair = {STR(ANNOTATION_ASSIGNMENT), head};
+    const struct pair *kept = NULL;
+
+    if (head.n > 0)
+        pool_keep(pool, (struct pairs){&pair, 1, NULL}, &kept);
+    return kept;
 }
 
 void

@@ -6,8 +6,10 @@
 #include "proto/object.h"
 
 /*
- * The labels of many objects, each pair of key and value once.  Nearly all
- * Nodes of an estate have the same thirty labels or more; kept with each Node
+ * The labels of many objects, each pair of key and value once; and what the
+ * assignment annotations of a rack's Nodes have in common, as a pair of its
+ * key.  Nearly all Nodes of an estate have the same thirty labels or more, and
+ * nine tenths of an annotation say which rack it is of; kept with each Node
  * they would be most of what is remembered of it.  A zeroed pool is empty.
  */
 struct pool {
@@ -20,7 +22,12 @@ struct pool {
 struct pairs pool_keep(struct pool *pool, struct pairs pairs,
                        const struct pair **list);
 
-/* Once for each that pool_keep gave; they are not to be used any more. */
+/* What others' annotations begin with, too, kept likewise as a pair's value;
+ * NULL for an empty text. */
+const struct pair *pool_keep_head(struct pool *pool, struct str head);
+
+/* Once for each that pool_keep or pool_keep_head gave; they are not to be used
+ * any more. */
 void pool_let_go(struct pool *pool, struct pairs pairs);
 
 /* All must have been let go. */

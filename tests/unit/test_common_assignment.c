@@ -36,6 +36,30 @@ test_assignment_vector(void **state)
     buf_fini(&text);
 }
 
+/* The beginning is what two slots of a rack have in common, up to where the
+ * index stands. */
+static void
+test_3_7_the_beginning_that_slots_share(void **state)
+{
+    static const char *const others[] = {"", "{}", "nodeIndex",
+                                         "\"nodeIndex\":1"};
+    struct assignment a = sample;
+    struct buf text = {0};
+    struct buf begin = {0};
+
+    (void)state;
+    assert_int_equal(assignment_begin(&begin, &sample, NULL), 0);
+    for (a.node_index = 0; a.node_index < 200; a.node_index += 99) {
+        buf_clear(&text);
+        assert_int_equal(assignment_encode(&text, &a, NULL), 0);
+        assert_true(str_eq(assignment_head(buf_str(&text)), buf_str(&begin)));
+    }
+    for (size_t i = 0; i < nitems(others); i++)
+        assert_int_equal(assignment_head(str_of(others[i])).n, 0);
+    buf_fini(&begin);
+    buf_fini(&text);
+}
+
 static void
 test_3_7_needs(void **state)
 {
@@ -331,6 +355,7 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_3_7_the_beginning_that_slots_share),
         cmocka_unit_test(test_3_7_needs),
         cmocka_unit_test(test_3_7_zero_indexes),
         cmocka_unit_test(test_3_7_escapes),

@@ -29,6 +29,7 @@ struct facts {
     int64_t generation;
     const char *label; /* value of label x */
     bool finalizer;
+    const char *annotation;
 };
 
 static struct object_meta
@@ -70,7 +71,9 @@ pack(struct buf *out, enum object_kind kind, const struct facts *f,
         object_rack_pack(
             out, &(struct object_rack){.meta = meta, .digest = STR("d")});
     else
-        object_node_pack(out, &(struct object_node){.meta = meta});
+        object_node_pack(
+            out, &(struct object_node){.meta = meta,
+                                       .annotation = str_of(f->annotation)});
     buf_fini(&packed);
 }
 
@@ -163,9 +166,9 @@ test_address_stays(void **state)
         enum object_kind kind = (enum object_kind)i;
         void *record;
 
-        put(&w, kind, &(struct facts){"x", "u", "1", 1, "old", false});
+        put(&w, kind, &(struct facts){"x", "u", "1", 1, "old", false, NULL});
         record = map_get(&w.kinds[kind], "x");
-        put(&w, kind, &(struct facts){"x", "v", "2", 1, "new", false});
+        put(&w, kind, &(struct facts){"x", "v", "2", 1, "new", false, NULL});
         assert_ptr_equal(map_get(&w.kinds[kind], "x"), record);
         assert_true(str_is(world_ref(kind, record).uid, "v"));
         assert_int_equal(w.kinds[kind].count, 1);
@@ -190,22 +193,25 @@ test_compiled_stays(void **state)
     const char *name;
 
     (void)state;
-    put(&w, KIND_INVENTORY, &(struct facts){"x", "u", "1", 1, "old", false});
-    put(&w, KIND_PROFILE, &(struct facts){"x", "u", "1", 1, NULL, false});
+    put(&w, KIND_INVENTORY,
+        &(struct facts){"x", "u", "1", 1, "old", false, NULL});
+    put(&w, KIND_PROFILE, &(struct facts){"x", "u", "1", 1, NULL, false, NULL});
     v = world_inventory(&w, "x");
     p = world_profile(&w, "x");
     groups = v->spec.groups;
     slots = p->spec.slots;
     name = v->spec.name.s;
-    put(&w, KIND_INVENTORY, &(struct facts){"x", "u", "2", 1, "new", true});
-    put(&w, KIND_PROFILE, &(struct facts){"x", "u", "2", 1, NULL, false});
+    put(&w, KIND_INVENTORY,
+        &(struct facts){"x", "u", "2", 1, "new", true, NULL});
+    put(&w, KIND_PROFILE, &(struct facts){"x", "u", "2", 1, NULL, false, NULL});
     assert_ptr_equal(v->spec.groups, groups);
     assert_ptr_equal(v->spec.name.s, name);
     assert_ptr_equal(p->spec.slots, slots);
     assert_string_equal(p->version, "2");
     assert_true(str_is(v->o.meta.version, "2"));
     assert_true(world_has_finalizer(v));
-    put(&w, KIND_INVENTORY, &(struct facts){"x", "u", "3", 2, "new", false});
+    put(&w, KIND_INVENTORY,
+        &(struct facts){"x", "u", "3", 2, "new", false, NULL});
     assert_ptr_not_equal(v->spec.groups, groups);
     assert_false(world_has_finalizer(v));
     world_fini(&w);
@@ -244,16 +250,16 @@ test_labels_of_Nodes_are_kept_once(void **state)
     const struct str *value;
 
     (void)state;
-    put(&w, KIND_NODE, &(struct facts){"a", "u", "1", 1, "blue", false});
-    put(&w, KIND_NODE, &(struct facts){"b", "v", "1", 1, "blue", false});
+    put(&w, KIND_NODE, &(struct facts){"a", "u", "1", 1, "blue", false, NULL});
+    put(&w, KIND_NODE, &(struct facts){"b", "v", "1", 1, "blue", false, NULL});
     value = pairs_get(world_node(&w, "a")->o.meta.labels, STR("x"));
     assert_true(str_is(*value, "blue"));
     assert_ptr_equal(value,
                      pairs_get(world_node(&w, "b")->o.meta.labels, STR("x")));
     assert_int_equal(w.labels.pairs.count, 1);
-    put(&w, KIND_NODE, &(struct facts){"a", "u", "2", 1, "red", false});
+    put(&w, KIND_NODE, &(struct facts){"a", "u", "2", 1, "red", false, NULL});
     assert_int_equal(w.labels.pairs.count, 2);
-    put(&w, KIND_NODE, &(struct facts){"a", "u", "2", 1, "red", false});
+    put(&w, KIND_NODE, &(struct facts){"a", "u", "2", 1, "red", false, NULL});
     world_remove(&w, KIND_NODE, "b");
     assert_int_equal(w.labels.pairs.count, 1);
     value = pairs_get(world_node(&w, "a")->o.meta.labels, STR("x"));
@@ -286,6 +292,40 @@ test_pairs_of_other_cuts_are_others(void **state)
     pool_fini(&pool);
 }
 
+/* What the annotations of a rack's Nodes have in common is kept once, and each
+ * reads as it was. */
+static void
+test_annotations_of_a_rack_share_their_beginning(void **state)
+{
+    static const char *const notes[] = {
+        "{\"rack\":1,\"nodeIndex\":0}", "{\"rack\":1,\"nodeIndex\":1}",
+        "{\"rack\":2,\"nodeIndex\":0}", "odd", ""};
+    struct world w = {0};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(notes); i++) {
+        char name[] = {'n', (char)('0' + i), '\0'};
+
+        put(&w, KIND_NODE,
+            &(struct facts){name, "u", "1", 1, NULL, false, notes[i]});
+    }
+    assert_int_equal(w.labels.pairs.count, 2);
+    for (size_t i = 0; i < nitems(notes); i++) {
+        char name[] = {'n', (char)('0' + i), '\0'};
+        const struct object_node *o = &world_node(&w, name)->o;
+        struct arena arena = {0};
+
+        assert_true(str_is(object_node_annotation(o, &arena), notes[i]));
+        for (size_t j = 0; j < nitems(notes); j++)
+            assert_int_equal(object_node_says(o, str_of(notes[j])), i == j);
+        assert_int_equal(object_node_says_nothing(o), *notes[i] == '\0');
+        arena_fini(&arena);
+        world_remove(&w, KIND_NODE, name);
+    }
+    assert_int_equal(w.labels.pairs.count, 0);
+    world_fini(&w);
+}
+
 /* A Node under that name, but another one. */
 static void
 test_exact(void **state)
@@ -293,7 +333,7 @@ test_exact(void **state)
     struct world w = {0};
 
     (void)state;
-    put(&w, KIND_NODE, &(struct facts){"x", "u", "1", 0, NULL, false});
+    put(&w, KIND_NODE, &(struct facts){"x", "u", "1", 0, NULL, false, NULL});
     assert_non_null(
         world_node_exact(&w, &(struct object_ref){STR("x"), STR("u")}));
     assert_null(world_node_exact(&w, &(struct object_ref){STR("x"), STR("v")}));
@@ -311,15 +351,15 @@ test_seen(void **state)
     for (int i = 0; i < KIND_COUNT; i++) {
         enum object_kind kind = (enum object_kind)i;
 
-        put(&w, kind, &(struct facts){"x", "u", "1", 1, NULL, false});
-        put(&w, kind, &(struct facts){"y", "u", "1", 1, NULL, false});
+        put(&w, kind, &(struct facts){"x", "u", "1", 1, NULL, false, NULL});
+        put(&w, kind, &(struct facts){"y", "u", "1", 1, NULL, false, NULL});
         assert_true(world_seen(kind, map_get(&w.kinds[kind], "x")));
     }
     world_unsee(&w);
     for (int i = 0; i < KIND_COUNT; i++) {
         enum object_kind kind = (enum object_kind)i;
 
-        put(&w, kind, &(struct facts){"x", "u", "1", 1, NULL, false});
+        put(&w, kind, &(struct facts){"x", "u", "1", 1, NULL, false, NULL});
         assert_true(world_seen(kind, map_get(&w.kinds[kind], "x")));
         assert_false(world_seen(kind, map_get(&w.kinds[kind], "y")));
     }
@@ -350,7 +390,7 @@ test_random(void **state)
             count += uids[number][0] == '\0';
             snprintf(uids[number], sizeof(uids[number]), "u%d", i);
             put(&w, KIND_NODE,
-                &(struct facts){name, uids[number], "1", 0, "l", false});
+                &(struct facts){name, uids[number], "1", 0, "l", false, NULL});
         }
         number = seeded_below(&s, NAMES);
         snprintf(name, sizeof(name), "n%d", number);
@@ -375,6 +415,7 @@ main(void)
         cmocka_unit_test(test_seen),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_labels_of_Nodes_are_kept_once),
+        cmocka_unit_test(test_annotations_of_a_rack_share_their_beginning),
         cmocka_unit_test(test_pairs_of_other_cuts_are_others),
     };
 
