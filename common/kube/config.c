@@ -62,7 +62,7 @@ kube_config_fini(struct kube_config *config)
         config->server,          config->ca_file,   config->ca_data,
         config->cert_file,       config->cert_data, config->key_file,
         config->key_data,        config->token,     config->token_file,
-        config->tls_server_name, config->proxy_url,
+        config->tls_server_name, config->proxy_url, config->namespace,
     };
 
     for (size_t i = 0; i < nitems(texts); i++)

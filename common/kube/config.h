@@ -21,6 +21,7 @@ struct kube_config {
     char *token_file;      /* or NULL; wins over token */
     char *tls_server_name; /* or NULL */
     char *proxy_url;       /* or NULL */
+    char *namespace;       /* of the context, or NULL */
     bool insecure;         /* insecure-skip-tls-verify said in so many words */
 };
 

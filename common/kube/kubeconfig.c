@@ -153,14 +153,15 @@ read_context(struct kube_config *config, const struct files *files,
              struct err *err)
 {
     const struct kube_yaml *context, *cluster, *user;
-    const char *name, *cluster_name, *user_name;
+    const char *name, *cluster_name, *user_name, *space;
 
     if (current_context(files, &name, err) < 0)
         return -1;
     context = find(files, "contexts", "context", name, err);
     if (context == NULL ||
         kubeconfig_text(context, "cluster", &cluster_name, err) < 0 ||
-        kubeconfig_text(context, "user", &user_name, err) < 0)
+        kubeconfig_text(context, "user", &user_name, err) < 0 ||
+        kubeconfig_text(context, "namespace", &space, err) < 0)
         return -1;
     if (cluster_name == NULL)
         return kubeconfig_refuse(err, context,
@@ -168,6 +169,8 @@ read_context(struct kube_config *config, const struct files *files,
     cluster = find(files, "clusters", "cluster", cluster_name, err);
     if (cluster == NULL || kubeconfig_cluster(config, cluster, err) < 0)
         return -1;
+    if (space != NULL)
+        config->namespace = mem_strdup(space);
     if (user_name == NULL)
         return 0;
     user = find(files, "users", "user", user_name, err);

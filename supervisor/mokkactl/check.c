@@ -12,13 +12,14 @@
 #include "supervisor/mokkactl/plan.h"
 #include "supervisor/mokkactl/run.h"
 #include "supervisor/mokkactl/server.h"
+#include "supervisor/mokkactl/which_lease.h"
 
 #define REVIEWS "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #define LEASES "leases"
 
 struct check {
     struct server *server;
-    const char *space, *name; /* of the Lease */
+    struct which_lease lease;
     unsigned wrong;
     FILE *out;
 };
@@ -115,7 +116,7 @@ static const char *
 space_of(const struct check *c, const struct right *r)
 {
     return r->space == CLUSTER    ? NULL
-           : r->space == OF_LEASE ? c->space
+           : r->space == OF_LEASE ? c->lease.space
                                   : "default";
 }
 
@@ -208,20 +209,22 @@ judge_lease(struct check *c, const json_t *lease)
     kube_json_int(lease, "spec.leaseDurationSeconds", 1, 86400, &duration,
                   NULL);
     if (*holder == '\0')
-        say(c, WRONG, "Lease %s/%s was released: no replica leads", c->space,
-            c->name);
+        say(c, WRONG, "Lease %s/%s was released: no replica leads",
+            c->lease.space, c->lease.name);
     else if (clock_parse(str_of(kube_json_text(lease, "spec.renewTime")),
                          &renewed, NULL) != 0)
-        say(c, WRONG, "Lease %s/%s has no time of renewal", c->space, c->name);
+        say(c, WRONG, "Lease %s/%s has no time of renewal", c->lease.space,
+            c->lease.name);
     else if (clock_wall() - renewed > duration * CLOCK_SECOND)
         say(c, WRONG,
             "Lease %s/%s of %s expired: renewed %lld s ago, it holds for "
             "%lld s",
-            c->space, c->name, holder,
+            c->lease.space, c->lease.name, holder,
             (long long)((clock_wall() - renewed) / CLOCK_SECOND),
             (long long)duration);
     else
-        say(c, OK, "Lease %s/%s is held by %s", c->space, c->name, holder);
+        say(c, OK, "Lease %s/%s is held by %s", c->lease.space, c->lease.name,
+            holder);
 }
 
 static int
@@ -229,7 +232,7 @@ check_lease(struct check *c, struct err *err)
 {
     char *path =
         mem_printf("/apis/coordination.k8s.io/v1/namespaces/%s/" LEASES "/%s",
-                   c->space, c->name);
+                   c->lease.space, c->lease.name);
     struct server_answer a;
     int rc = server_ask(c->server, "GET", path, NULL, STR(""), &a, err);
 
@@ -239,8 +242,11 @@ check_lease(struct check *c, struct err *err)
     if (a.status == 200)
         judge_lease(c, a.body);
     else
-        say(c, WRONG, "Lease %s/%s: %s%s", c->space, c->name, a.text,
-            a.status == 404 ? "; another namespace is named with -n" : "");
+        say(c, WRONG, "Lease %s/%s: %s%s", c->lease.space, c->lease.name,
+            a.text,
+            a.status == 404 || a.status == 403
+                ? "; another namespace is named with --namespace"
+                : "");
     server_answer_fini(&a);
     return 0;
 }
@@ -258,34 +264,20 @@ check_all(struct check *c, struct err *err)
 
 /* ---- command ----------------------------------------------------------- */
 
-static const char *
-or_environment(const char *value, const char *variable, const char *fallback)
-{
-    const char *set = getenv(variable);
-
-    if (value != NULL)
-        return value;
-    return set != NULL && *set != '\0' ? set : fallback;
-}
-
 int
-check_to(FILE *out, const struct ctl_args *args, struct err *err)
+check_to(FILE *out, const struct ctl_args *args, const char *socket,
+         struct err *err)
 {
-    const char *pod = or_environment(NULL, "POD_NAMESPACE", "default");
-    struct check c = {
-        .space = or_environment(ctl_value(args, "namespace"),
-                                "MOKKA_CP_LEADER_ELECTION_NAMESPACE", pod),
-        .name = or_environment(ctl_value(args, "lease"),
-                               "MOKKA_CP_LEADER_ELECTION_NAME",
-                               "control-plane." API_GROUP),
-        .out = out,
-    };
+    struct check c = {.out = out};
     int rc;
 
     c.server = server_open(ctl_value(args, "kubeconfig"), err);
     if (c.server == NULL)
         return -1;
-    rc = check_all(&c, err);
+    rc = which_lease_find(&c.lease, args, socket, c.server, err);
+    if (rc == 0)
+        rc = check_all(&c, err);
+    which_lease_fini(&c.lease);
     server_close(c.server);
     return rc != 0 ? -1 : (int)c.wrong;
 }
@@ -294,7 +286,7 @@ int
 run_check(const struct ctl_args *args)
 {
     struct err err;
-    int wrong = check_to(stdout, args, &err);
+    int wrong = check_to(stdout, args, NULL, &err);
 
     if (wrong < 0)
         return ctl_fail(args, "%s", err.text);

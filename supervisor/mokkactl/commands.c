@@ -19,7 +19,8 @@
     }
 
 #define LEASE                                                                  \
-    {"namespace", 'n', "NAME", "of the Lease (default: $POD_NAMESPACE)"},      \
+    {"namespace", 'n', "NAME",                                                 \
+     "of the Lease (default: $POD_NAMESPACE, or where there is one)"},         \
     {                                                                          \
         "lease", 'l', "NAME", "the Lease (default: that of the control plane)" \
     }
@@ -213,7 +214,10 @@ static const struct ctl_command commands[] = {
                  "plane does, is the Lease held and fresh. A line\nfor each "
                  "answer; those that begin with WRONG say what to do, and "
                  "those with\n"
-                 "note what goes without.",
+                 "note what goes without. The Lease is looked for in all "
+                 "namespaces; if that may\nnot be done, or finds none, that "
+                 "of the control plane that listens here is\nmeant, else the "
+                 "namespace of the kubeconfig's context.",
         .examples = "  kubectl mokka check\n",
         .options = {KUBECONFIG, LEASE},
         .exits = {"2 something is WRONG"},

@@ -35,8 +35,9 @@ int run_drain(const struct ctl_args *args);
 int run_support(const struct ctl_args *args);
 
 /* Writes the findings of check to out; returns how many are wrong, or -1 and
- * err. */
-int check_to(FILE *out, const struct ctl_args *args, struct err *err);
+ * err. socket: of the control plane that is meant, see live_open. */
+int check_to(FILE *out, const struct ctl_args *args, const char *socket,
+             struct err *err);
 
 /* complete.c, man.c */
 int run_completion(const struct ctl_args *args);

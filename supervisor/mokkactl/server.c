@@ -80,6 +80,12 @@ server_close(struct server *server)
     free(server);
 }
 
+const char *
+server_namespace(const struct server *server)
+{
+    return server->config.namespace;
+}
+
 static void
 on_done(void *arg, const struct kube_response *r)
 {

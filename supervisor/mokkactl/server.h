@@ -15,6 +15,9 @@ struct server;
 struct server *server_open(const char *kubeconfig, struct err *err);
 void server_close(struct server *server);
 
+/* The namespace of the kubeconfig's context; NULL: it names none. */
+const char *server_namespace(const struct server *server);
+
 struct server_answer {
     int status;     /* HTTP */
     json_t *body;   /* NULL if it is no JSON */

@@ -138,7 +138,7 @@ add_check(FILE *out, const struct ctl_args *args)
 
     if (memory == NULL)
         fatal("no memory for a file");
-    if (check_to(memory, args, &err) < 0)
+    if (check_to(memory, args, ctl_value(args, "socket"), &err) < 0)
         fprintf(memory, "%s\n", err.text);
     fclose(memory);
     write_file(out, "mokka-support/check.txt", (struct str){text, n});

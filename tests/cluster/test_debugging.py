@@ -76,6 +76,53 @@ class Check(DebuggingTest):
         self.assertEqual(status, 2)
         self.assertIn("was released: no replica leads", out)
 
+    def find(self, kubeconfig, *arguments, **environment):
+        """What check says without --namespace: its status, last line, stderr."""
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("POD_", "MOKKA_"))}
+        done = subprocess.run(
+            [BUILD / "mokkactl", "check", "--kubeconfig", kubeconfig, *arguments],
+            capture_output=True, text=True, check=False, timeout=60,
+            env={**clean, "MOKKA_CP_CONTROL_SOCKET": "/nowhere", **environment})
+        return done.returncode, (done.stdout.splitlines() or [""])[-1], done.stderr
+
+    def test_check_finds_the_namespace_by_itself(self):
+        self.begin()
+        held = f"ok     Lease {harness.NAMESPACE}/control-plane.mokka.nvidia.com is held"
+        other = "WRONG  Lease elsewhere/control-plane.mokka.nvidia.com: 403"
+        # By the Lease, which an administrator may look for.
+        self.assertIn(held, self.find(self.cluster.kubeconfig)[1])
+        # By the control plane, where one may not.
+        socket = str(self.plane.socket)
+        self.assertIn(held, self.find(self.cluster.user, MOKKA_CP_CONTROL_SOCKET=socket)[1])
+        # By the context; what is told comes first.
+        context = pathlib.Path(self.folder.name, "context.kubeconfig")
+        context.write_text(pathlib.Path(self.cluster.user).read_text())
+        self.cluster.kubectl("config", "set-context", "--current", "--namespace", "elsewhere",
+                             "--kubeconfig", str(context))
+        last = self.find(str(context))[1]
+        self.assertIn(other, last)
+        self.assertTrue(last.endswith("; another namespace is named with --namespace"), last)
+        self.assertIn(held, self.find(str(context), "-n", harness.NAMESPACE)[1])
+        self.assertIn(held, self.find(str(context), POD_NAMESPACE=harness.NAMESPACE)[1])
+        # Nobody knows: one line, with the remedy.
+        status, out, err = self.find(self.cluster.user)
+        self.assertEqual((status, out, err.count("\n")), (1, "", 1))
+        self.assertRegex(err, "403 .*: name it with --namespace$")
+        status, out, err = self.find(self.cluster.kubeconfig, "--lease", "another")
+        self.assertEqual((status, out, err.count("\n")), (1, "", 1))
+        self.assertIn("no namespace has a Lease another): name it with --namespace", err)
+        # Two do: they are named.
+        lease = self.cluster.api.get(harness.LEASE)
+        leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+        self.cluster.api.create(leases, {
+            "apiVersion": lease["apiVersion"], "kind": "Lease",
+            "metadata": {"name": lease["metadata"]["name"]}, "spec": {}})
+        self.addCleanup(self.cluster.kubectl, "delete", "lease", "--namespace", "default",
+                        lease["metadata"]["name"])
+        status, out, err = self.find(self.cluster.kubeconfig)
+        self.assertEqual((status, out, err.count("\n")), (1, "", 1))
+        self.assertIn("choose one with --namespace: default mokka-system", err)
+
     def test_check_needs_an_API_server(self):
         status, out, err = self.check(kubeconfig="/nowhere")
         self.assertEqual((status, out), (1, ""))

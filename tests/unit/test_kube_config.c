@@ -104,6 +104,26 @@ test_token_and_data(void **state)
     kube_config_fini(&config);
 }
 
+/* The first load's context names none. */
+static void
+test_the_namespace_of_the_context(void **state)
+{
+    struct kube_config config;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(load(&config, SERVER, TOKEN, &err), 0);
+    assert_null(config.namespace);
+    kube_config_fini(&config);
+    write_file(file, STR("current-context: x\n"
+                         "contexts: [{name: x, context: {cluster: c, "
+                         "namespace: lab}}]\n"
+                         "clusters: [{name: c, cluster: {server: h}}]\n"));
+    assert_int_equal(kube_config_load(&config, file, &err), 0);
+    assert_string_equal(config.namespace, "lab");
+    kube_config_fini(&config);
+}
+
 static void
 test_paths_are_relative_to_the_file(void **state)
 {
@@ -526,6 +546,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_token_and_data),
+        cmocka_unit_test(test_the_namespace_of_the_context),
         cmocka_unit_test(test_paths_are_relative_to_the_file),
         cmocka_unit_test(test_data_wins_over_file_but_for_the_token),
         cmocka_unit_test(test_C08_plugins_are_refused_with_a_remedy),
