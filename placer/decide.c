@@ -107,8 +107,8 @@ look_at(struct placer *p, const char *name, struct assigning *assigning)
 {
     const struct plan_rack *rack = plan_rack(&p->plan, name);
     const struct world_rack *have = world_rack(&p->world, name);
-    bool misnamed =
-        have != NULL && rack_owned(&have->o) && !placer_canonical(p, &have->o);
+    bool misnamed = have != NULL && rack_owned(&have->o) &&
+                    !plan_canonical(&p->plan, &have->o);
 
     pending_ask(p, name);
     if (rack != NULL && !misnamed)

@@ -7,47 +7,9 @@
 #include "common/log.h"
 #include "placer/decide.h"
 #include "placer/decide_work.h"
+#include "placer/fate.h"
 #include "placer/pending.h"
 #include "proto/frame.h"
-
-/* ---- retirement (mokka-api 7.6) ---------------------------------------- */
-
-static bool
-is_unresolved(const struct plan_inventory *v, struct str group)
-{
-    for (size_t i = 0; i < v->group_count; i++)
-        if (str_eq(v->groups[i].spec->id, group))
-            return v->groups[i].profile == NULL;
-    return false;
-}
-
-/* Whether an owned rack is to go, and why. */
-static bool
-is_retired(const struct placer *p, const struct world_rack *r,
-           const struct plan_inventory *v, enum release *why)
-{
-    const struct inventory_group *g;
-
-    if (v->world->o.meta.deleting) {
-        *why = RELEASE_INVENTORY_DELETING;
-        return true;
-    }
-    if (v->verdict.decision == ADMIT_REJECTED) {
-        *why = RELEASE_CAPACITY_REJECTED;
-        return true;
-    }
-    if (v->verdict.decision != ADMIT_ACCEPTED)
-        return false;
-    *why = RELEASE_RACK_DELETING;
-    if (r->o.meta.deleting)
-        return true;
-    if (is_unresolved(v, r->o.group))
-        return false;
-    g = inventory_group(&v->world->spec, r->o.group);
-    *why = g != NULL && r->o.index >= g->count ? RELEASE_CAPACITY_SHRINK
-                                               : RELEASE_GROUP_REMOVED;
-    return !placer_canonical(p, &r->o);
-}
 
 /* ---- growth (mokka-api 8.4) -------------------------------------------- */
 
@@ -56,11 +18,10 @@ is_retired(const struct placer *p, const struct world_rack *r,
 static bool
 is_left(const struct placer *p, const struct world_rack *r)
 {
-    const struct plan_inventory *v = plan_inventory(&p->plan, &r->o.inventory);
     enum release why;
 
     return plan_rack(&p->plan, r->o.meta.name.s) == NULL &&
-           (v == NULL || !is_retired(p, r, v, &why));
+           fate_of(&p->plan, &r->o, &why) != FATE_GOES;
 }
 
 /* Is a cleanup of that rack awaited that frees capacity? */
@@ -260,12 +221,9 @@ decide_misled(struct placer *p, const struct world_rack *r)
 static void
 decide_owned(struct placer *p, const struct world_rack *r)
 {
-    const struct plan_inventory *v = plan_inventory(&p->plan, &r->o.inventory);
     enum release why;
 
-    if (v == NULL && r->o.meta.deleting)
-        retire(p, r, RELEASE_RACK_DELETING);
-    else if (v != NULL && is_retired(p, r, v, &why))
+    if (fate_of(&p->plan, &r->o, &why) == FATE_GOES)
         retire(p, r, why);
     else
         leave_rack(p, r);

@@ -191,20 +191,6 @@ place_node_of(const struct world_node *n)
     };
 }
 
-bool
-placer_canonical(const struct placer *p, const struct object_rack *r)
-{
-    const struct plan_rack *rack = plan_rack(&p->plan, r->meta.name.s);
-    struct object_ref inventory;
-
-    if (rack == NULL || rack->index != r->index ||
-        !str_eq(rack->group->spec->id, r->group))
-        return false;
-    inventory = plan_ref(rack->group->inventory);
-    return str_eq(inventory.name, r->inventory.name) &&
-           str_eq(inventory.uid, r->inventory.uid);
-}
-
 /* The number of an inventory in the plan; its count if it is not there. */
 static size_t
 number_of(const struct placer *p, const struct object_ref *inventory)
@@ -225,7 +211,7 @@ bind_standing(struct placer *p, const struct object_rack *r)
         .inventory = r->inventory,
         .group = r->group,
         .rack = r->index,
-        .stray = !placer_canonical(p, r),
+        .stray = !plan_canonical(&p->plan, r),
     };
     size_t inventory = number_of(p, &r->inventory);
     size_t count = 0;
@@ -264,7 +250,7 @@ bind_pending(struct placer *p, const struct pending *a,
              const struct object_rack *r)
 {
     bool stray = r == NULL ? plan_rack(&p->plan, a->rack) == NULL
-                           : !placer_canonical(p, r);
+                           : !plan_canonical(&p->plan, r);
     size_t standing = r == NULL ? 0 : r->slot_count;
     struct place_binding *all =
         mem_zalloc((a->count + standing) * sizeof(*all));

@@ -122,9 +122,6 @@ void placer_stray(struct placer *p, const char *node);
 /* What may be bound in that rack has changed. */
 void placer_rebind(struct placer *p, const char *rack);
 
-/* Is it the planned rack of the coordinate that its spec names? */
-bool placer_canonical(const struct placer *p, const struct object_rack *r);
-
 /* A Node of that name may be bound by no rack any more. */
 void placer_left(struct placer *p, const char *node);
 

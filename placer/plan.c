@@ -40,6 +40,20 @@ plan_rack(const struct plan *plan, const char *name)
     return map_get(&plan->racks, name);
 }
 
+bool
+plan_canonical(const struct plan *plan, const struct object_rack *r)
+{
+    const struct plan_rack *rack = plan_rack(plan, r->meta.name.s);
+    struct object_ref inventory;
+
+    if (rack == NULL || rack->index != r->index ||
+        !str_eq(rack->group->spec->id, r->group))
+        return false;
+    inventory = plan_ref(rack->group->inventory);
+    return str_eq(inventory.name, r->inventory.name) &&
+           str_eq(inventory.uid, r->inventory.uid);
+}
+
 const struct plan_inventory *
 plan_inventory(const struct plan *plan, const struct object_ref *ref)
 {

@@ -114,6 +114,9 @@ const char *plan_digest(const struct plan_rack *rack);
 /* The planned rack of that name, or NULL. */
 const struct plan_rack *plan_rack(const struct plan *plan, const char *name);
 
+/* Is it the planned rack of the coordinate that its spec names? */
+bool plan_canonical(const struct plan *plan, const struct object_rack *r);
+
 /* The inventory that a rack belongs to by its spec (name and uid), or NULL. */
 const struct plan_inventory *plan_inventory(const struct plan *plan,
                                             const struct object_ref *ref);

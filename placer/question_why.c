@@ -7,6 +7,7 @@
 #include "common/api.h"
 #include "common/mem.h"
 #include "placer/decide.h"
+#include "placer/fate.h"
 #include "placer/project.h"
 #include "placer/questions.h"
 
@@ -103,16 +104,6 @@ add_nodes(struct why *w)
         };
 }
 
-/* Of a rack that is to go for its name or index: see struct place_binding. */
-static bool
-is_stray(const struct why *w, const struct object_rack *r)
-{
-    const struct plan_rack *rack = plan_rack(&w->plan, r->meta.name.s);
-
-    return rack == NULL || rack->index != r->index ||
-           !str_eq(rack->group->spec->id, r->group);
-}
-
 static void
 add_bindings(struct why *w, const struct object_rack *r)
 {
@@ -129,7 +120,7 @@ add_bindings(struct why *w, const struct object_rack *r)
                 .rack = r->index,
                 .slot = r->slots[i].index,
                 .node = r->slots[i].node,
-                .stray = is_stray(w, r),
+                .stray = !plan_canonical(&w->plan, r),
             };
 }
 
@@ -355,22 +346,79 @@ say_blocked(struct why *w, const struct place_binding *b)
         say_keys(w, keys);
 }
 
+static void
+say_released(struct why *w, const char *rule, enum release reason,
+             const struct place_binding *b)
+{
+    say_verdict(w, rule, "gives its slot up: %s", release_name(reason));
+    say_slot(w, b);
+    say_wish(w, ACTION_NODE, w->name, "the Node, cleaned");
+    say_blocked(w, b);
+}
+
+/* Does the binding name the Node? One that is gone is known by its name. */
+static bool
+names_it(const struct why *w, const struct place_binding *b)
+{
+    return w->node == NULL ? str_eq(b->node.name, w->name)
+                           : is_it(w, b->node.uid);
+}
+
+static void
+say_left(struct why *w, const struct place_binding *b)
+{
+    say_verdict(w,
+                "mokka-api 9.6: what a group has bound stays as it is while "
+                "the group takes no part",
+                "bound, and left as it is: its group takes no part now");
+    if (w->node != NULL)
+        say_keys(w, 0);
+    say_slot(w, b);
+}
+
+/* Whether its rack goes, or is left as it is: then so are its slots, whatever
+ * their Nodes are. */
+static bool
+find_doomed(struct why *w)
+{
+    for (size_t i = 0; i < w->in.binding_count; i++) {
+        const struct place_binding *b = &w->bindings[i];
+        const struct object_slot *slot;
+        const struct object_rack *rack =
+            names_it(w, b) ? rack_of(w, b, &slot) : NULL;
+        enum release reason;
+
+        if (rack == NULL)
+            continue;
+        switch (fate_of(&w->plan, rack, &reason)) {
+        case FATE_STANDS:
+            continue;
+        case FATE_GOES:
+            say_released(w,
+                         "mokka-api 7.6: a rack that goes gives up its slots "
+                         "first",
+                         reason, b);
+            return true;
+        case FATE_LEFT:
+            say_left(w, b);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool
 find_released(struct why *w)
 {
     for (size_t i = 0; i < w->places.released_count; i++) {
         const struct place_released *r = &w->places.released[i];
 
-        if (!is_it(w, r->binding->node.uid) &&
-            !(w->node == NULL && str_eq(r->binding->node.name, w->name)))
+        if (!names_it(w, r->binding))
             continue;
-        say_verdict(w,
-                    "mokka-api 9.2: the first test of a binding that fails "
-                    "releases it",
-                    "gives its slot up: %s", release_name(r->reason));
-        say_slot(w, r->binding);
-        say_wish(w, ACTION_NODE, w->name, "the Node, cleaned");
-        say_blocked(w, r->binding);
+        say_released(w,
+                     "mokka-api 9.2: the first test of a binding that fails "
+                     "releases it",
+                     r->reason, r->binding);
         return true;
     }
     return false;
@@ -466,7 +514,7 @@ say_candidates(struct why *w)
 static void
 say_unknown(struct why *w)
 {
-    if (w->planned && find_released(w))
+    if (w->planned && (find_doomed(w) || find_released(w)))
         return;
     say_verdict(w,
                 "mokka-api 9.1: only Nodes labelled " LABEL_ELIGIBLE
@@ -503,8 +551,8 @@ judge(struct why *w)
                     "mokka-api 9.1: a model that contradicts itself has no "
                     "plan",
                     "nothing is decided: %s", w->trouble.text);
-    else if (!find_conflict(w) && !find_retained(w) && !find_released(w) &&
-             !find_assigned(w) && !find_pending(w))
+    else if (!find_conflict(w) && !find_doomed(w) && !find_retained(w) &&
+             !find_released(w) && !find_assigned(w) && !find_pending(w))
         say_idle(w);
     say(w, "uid", "%s", w->node->o.meta.uid.s);
     say_candidates(w);

@@ -89,6 +89,66 @@ test_why_of_each_outcome_of_mokka_api_9(void **state)
     sim_fini(&s);
 }
 
+/* The reason is the rack's, as it is when it is retired, and not what placing
+ * makes of a group that takes no part. */
+static void
+test_why_of_racks_that_go_mokka_control_4_5(void **state)
+{
+    static const char *const slot = "slot 0 of group lab/g";
+    struct sim s;
+
+    (void)state;
+    begin(&s);
+    sim_rack(&s, &(struct sim_rack){.inventory = "lab",
+                                    .group = "g",
+                                    .index = 2,
+                                    .slots = 2,
+                                    .nodes = {"n5"}});
+    sim_rack(&s, &(struct sim_rack){.inventory = "lab",
+                                    .group = "gone",
+                                    .slots = 2,
+                                    .nodes = {"n3"}});
+    sim_node(&s, &(struct sim_node){.name = "n5", .pool = "a", .created = 2});
+    sim_node(&s, &(struct sim_node){.name = "n3", .pool = "a", .created = 3});
+    sim_synced(&s);
+    check_why(&s, "n5", "gives its slot up: CapacityShrink", "mokka-api 7.6");
+    check_why(&s, "n3", "gives its slot up: GroupRemoved", "mokka-api 7.6");
+    sim_rack(&s, &(struct sim_rack){.inventory = "lab",
+                                    .group = "g",
+                                    .slots = 2,
+                                    .nodes = {"n1", "n2"},
+                                    .deleting = true});
+    sim_batch(&s);
+    check_why(&s, "n1", "gives its slot up: RackDeleting", slot);
+    check_why(&s, "n2", "gives its slot up: RackDeleting", "slot 1");
+    sim_inventory(&s, &(struct sim_inventory){.name = "lab",
+                                              .groups = GROUPS,
+                                              .generation = 1,
+                                              .deleting = true});
+    sim_batch(&s);
+    check_why(&s, "n1", "gives its slot up: InventoryDeleting", slot);
+    check_why(&s, "n5", "gives its slot up: InventoryDeleting",
+              "lab/g takes no part now: its inventory is being deleted");
+    sim_fini(&s);
+}
+
+static void
+test_why_of_a_group_that_takes_no_part_mokka_api_9_6(void **state)
+{
+    struct sim s;
+
+    (void)state;
+    begin(&s);
+    sim_rack(
+        &s, &(struct sim_rack){
+                .inventory = "lab", .group = "h", .slots = 2, .nodes = {"n5"}});
+    sim_node(&s, &(struct sim_node){.name = "n5", .pool = "h", .created = 2});
+    sim_synced(&s);
+    check_why(&s, "n5", "bound, and left as it is: its group takes no part now",
+              "lab/h takes no part: ");
+    sim_fini(&s);
+}
+
 static void
 test_why_of_conflicts(void **state)
 {
@@ -264,6 +324,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_why_of_each_outcome_of_mokka_api_9),
+        cmocka_unit_test(test_why_of_racks_that_go_mokka_control_4_5),
+        cmocka_unit_test(test_why_of_a_group_that_takes_no_part_mokka_api_9_6),
         cmocka_unit_test(test_why_of_conflicts),
         cmocka_unit_test(test_why_of_a_projection_that_stands),
         cmocka_unit_test(test_C08_assignments_are_exact_and_sorted),
