@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/api.h"
 #include "common/mem.h"
@@ -10,6 +11,8 @@
 #include "placer/fate.h"
 #include "placer/project.h"
 #include "placer/questions.h"
+
+#define UNKNOWN "not known"
 
 /* All that a verdict is made from: a plan of the present model, as the leader
  * would make it. */
@@ -516,10 +519,13 @@ say_unknown(struct why *w)
 {
     if (w->planned && (find_doomed(w) || find_released(w)))
         return;
-    say_verdict(w,
-                "mokka-api 9.1: only Nodes labelled " LABEL_ELIGIBLE
-                "=" LABEL_TRUE " are looked at",
-                "not known: there is no such Node, or it has not that label");
+    say_verdict(
+        w,
+        "mokka-api 9.1: only Nodes labelled " LABEL_ELIGIBLE "=" LABEL_TRUE
+        " are looked at",
+        UNKNOWN
+        ": there is no such Node, or it has not the label " LABEL_ELIGIBLE
+        "=" LABEL_TRUE);
     say(w, "remedy", "kubectl label node %s " LABEL_ELIGIBLE "=" LABEL_TRUE,
         w->name.s);
 }
@@ -577,4 +583,13 @@ question_why(const struct placer *p, struct str name, struct buf *out,
     }
     free(text);
     return rc;
+}
+
+bool
+question_why_knows(struct str name, struct str answer)
+{
+    static const char unknown[] = ": " UNKNOWN;
+
+    return answer.n < name.n + strlen(unknown) ||
+           memcmp(answer.s + name.n, unknown, strlen(unknown)) != 0;
 }

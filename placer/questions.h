@@ -22,6 +22,10 @@ int question_assignments(const struct placer *p, struct str name,
 int question_why(const struct placer *p, struct str name, struct buf *out,
                  struct err *err);
 
+/* Whether that answer about the Node of that name is about one that the placer
+ * knows. */
+bool question_why_knows(struct str name, struct str answer);
+
 /* The model: a line of JSON for each object and each wish. */
 int question_dump(const struct placer *p, struct buf *out, struct err *err);
 

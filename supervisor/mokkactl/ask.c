@@ -75,30 +75,33 @@ on_why(const struct placer *p, const struct str *arguments, struct buf *out,
     return question_why(p, arguments[0], out, err);
 }
 
+static bool
+collect(void *arg, struct str text)
+{
+    buf_adds(arg, text);
+    return true;
+}
+
 static int
-ask_objects(const struct ctl_args *args, objects_question_fn *question)
+ask_objects(const struct ctl_args *args, objects_question_fn *question,
+            struct buf *out)
 {
     struct str operands[2];
-    struct buf out = {0};
-    int status = EXIT_FINE;
     struct err err;
 
     for (size_t i = 0; i < args->count; i++)
         operands[i] = str_of(args->operands[i]);
-    if (objects_ask(ctl_value(args, "kubeconfig"), question, operands, &out,
+    if (objects_ask(ctl_value(args, "kubeconfig"), question, operands, out,
                     &err) != 0)
-        status = ctl_fail(args, "%s", err.text);
-    else if (!print(NULL, buf_str(&out)))
-        status = ctl_fail(args, "stdout: %s", strerror(errno));
-    buf_fini(&out);
-    return status;
+        return ctl_fail(args, "%s", err.text);
+    return EXIT_FINE;
 }
 
 /* A control plane that listens is asked; where there is none (a laptop), or by
  * --kubeconfig, the objects. */
 static int
 ask_placer(const struct ctl_args *args, const char *name,
-           objects_question_fn *question)
+           objects_question_fn *question, struct buf *out)
 {
     const char *arguments[] = {"placer", name, args->operands[0],
                                args->operands[args->count - 1]};
@@ -109,20 +112,43 @@ ask_placer(const struct ctl_args *args, const char *name,
         return ctl_fail(args, "--socket asks a control plane, --kubeconfig the "
                               "API server: give one of them");
     if (objects || !live_is_there(where))
-        return ask_objects(args, question);
-    return run_and_print(args, "ask", arguments, args->count + 2);
+        return ask_objects(args, question, out);
+    return run_command(args, "ask", arguments, args->count + 2, collect, out);
+}
+
+static int
+print_all(const struct ctl_args *args, struct str text)
+{
+    if (print(NULL, text))
+        return EXIT_FINE;
+    return ctl_fail(args, "stdout: %s", strerror(errno));
 }
 
 int
 run_assignments(const struct ctl_args *args)
 {
-    return ask_placer(args, "assignments", on_assignments);
+    struct buf out = {0};
+    int status = ask_placer(args, "assignments", on_assignments, &out);
+
+    if (status == EXIT_FINE)
+        status = print_all(args, buf_str(&out));
+    buf_fini(&out);
+    return status;
 }
 
 int
 run_why(const struct ctl_args *args)
 {
-    return ask_placer(args, "why", on_why);
+    struct buf out = {0};
+    int status = ask_placer(args, "why", on_why, &out);
+
+    if (status == EXIT_FINE)
+        status = print_all(args, buf_str(&out));
+    if (status == EXIT_FINE &&
+        !question_why_knows(str_of(args->operands[0]), buf_str(&out)))
+        status = EXIT_NOT_FINE;
+    buf_fini(&out);
+    return status;
 }
 
 /* ---- the others ---------------------------------------------------------- */

@@ -290,5 +290,5 @@ run_check(const struct ctl_args *args)
 
     if (wrong < 0)
         return ctl_fail(args, "%s", err.text);
-    return wrong == 0 ? EXIT_FINE : EXIT_WOULD_CHANGE;
+    return wrong == 0 ? EXIT_FINE : EXIT_NOT_FINE;
 }

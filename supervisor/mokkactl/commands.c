@@ -63,6 +63,8 @@ static const struct ctl_command commands[] = {
         .examples = "  mokkactl why sim-017\n"
                     "  mokkactl why sim-017 --kubeconfig ~/.kube/config\n",
         .options = {SOCKET, KUBECONFIG},
+        .exits = {"2 the Node is not known: there is none of that name, or it "
+                  "is not labelled"},
         .run = run_why,
     },
     {

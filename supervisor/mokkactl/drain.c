@@ -114,5 +114,5 @@ run_drain(const struct ctl_args *args)
     server_close(server);
     if (rc != 0)
         return ctl_fail(args, "%s", err.text);
-    return count == 0 ? EXIT_FINE : EXIT_WOULD_CHANGE;
+    return count == 0 ? EXIT_FINE : EXIT_NOT_FINE;
 }

@@ -325,7 +325,7 @@ status_of(const struct planning *p)
         return EXIT_ERROR;
     }
     if (p->options->exit_code && v->created + v->updated + v->deleted > 0)
-        return EXIT_WOULD_CHANGE;
+        return EXIT_NOT_FINE;
     return EXIT_FINE;
 }
 

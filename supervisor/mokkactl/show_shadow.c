@@ -80,7 +80,7 @@ run_shadow(const struct ctl_args *args)
         fwrite(buf_bytes(&lines), 1, lines.len, stdout);
     if (status == EXIT_FINE && lines.len > 0 &&
         ctl_value(args, "exit-code") != NULL)
-        status = EXIT_WOULD_CHANGE;
+        status = EXIT_NOT_FINE;
     buf_fini(&lines);
     return status;
 }

@@ -43,6 +43,15 @@ check_why(const struct sim *s, const char *node, const char *first,
     free(wanted);
 }
 
+static void
+check_known(const struct sim *s, const char *node, bool known)
+{
+    char *text = why(s, node);
+
+    assert_int_equal(question_why_knows(str_of(node), str_of(text)), known);
+    free(text);
+}
+
 /* Two racks of two Nodes, the first with n1 and n2. */
 static void
 begin(struct sim *s)
@@ -84,8 +93,11 @@ test_why_of_each_outcome_of_mokka_api_9(void **state)
     check_why(&s, "n7", "not assigned: no group selects it",
               "lab/h takes no part");
     check_why(&s, "n9",
-              "not known: there is no such Node, or it has not that label",
+              "not known: there is no such Node, or it has not the label "
+              "mokka.nvidia.com/sgpu-node=true",
               "kubectl label node n9");
+    check_known(&s, "n7", true);
+    check_known(&s, "n9", false);
     sim_fini(&s);
 }
 
