@@ -33,7 +33,7 @@ struct feed {
     size_t sync_left;       /* marks with of_sync */
     char *told[KIND_COUNT]; /* versions that AS_OF said last */
     bool in_batch;          /* something was sent since the last end */
-    int64_t current;        /* the term to be told; 0: none */
+    struct moment current;  /* to be told; its term is 0: nothing is */
 };
 
 struct feed *
@@ -226,13 +226,13 @@ tell_current(struct feed *feed)
 {
     struct buf body = {0};
 
-    if (feed->current == 0)
+    if (feed->current.term == 0)
         return;
-    pack_array(&body, 1);
-    pack_int(&body, feed->current);
+    pack_array(&body, 2);
+    pack_moment(&body, feed->current);
     send(feed, MSG_CURRENT, buf_str(&body));
     buf_fini(&body);
-    feed->current = 0;
+    feed->current.term = 0;
 }
 
 /* The set is empty: ends the batch, and gives back the room of a large one. */
@@ -272,11 +272,11 @@ feed_pump(struct feed *feed)
 }
 
 void
-feed_current(struct feed *feed, int64_t term)
+feed_current(struct feed *feed, struct moment moment)
 {
     if (feed->state == FEED_CLOSED)
         return;
-    feed->current = term;
+    feed->current = moment;
     feed_pump(feed);
 }
 
@@ -284,7 +284,7 @@ void
 feed_open(struct feed *feed, unsigned kinds)
 {
     drop_marks(feed);
-    feed->current = 0;
+    feed->current.term = 0;
     feed->kinds = kinds;
     feed->state = FEED_WAITING;
     feed_pump(feed);
@@ -294,7 +294,7 @@ void
 feed_close(struct feed *feed)
 {
     drop_marks(feed);
-    feed->current = 0;
+    feed->current.term = 0;
     feed->state = FEED_CLOSED;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/str.h"
 #include "informer/store.h"
+#include "proto/moment.h"
 
 /*
  * What one reader still has to be sent: a set of names, in the order in which
@@ -42,9 +43,9 @@ void feed_close(struct feed *feed);
 /* Something changed in the store. */
 void feed_mark(struct feed *feed, const struct store_touch *touch);
 
-/* Once all that is marked now is sent, and the sync, CURRENT with that term
+/* Once all that is marked now is sent, and the sync, CURRENT with that moment
  * follows; not if the reader changes before. */
-void feed_current(struct feed *feed, int64_t term);
+void feed_current(struct feed *feed, struct moment moment);
 
 /* Sends while there is room; to be called after changes, when a snapshot is
  * complete, and when there is room again. */

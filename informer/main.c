@@ -38,11 +38,11 @@ struct informer {
     struct store *store;
     struct source *sources[KIND_COUNT];
     struct feed *feed;
-    struct chan *reader; /* or NULL */
-    unsigned wanted;     /* kinds that the reader subscribed to last */
-    int64_t current;     /* the last term that the racks are newer than */
-    int64_t refreshing;  /* the term for which they are listed; 0: none */
-    bool started;        /* START came */
+    struct chan *reader;      /* or NULL */
+    unsigned wanted;          /* kinds that the reader subscribed to last */
+    struct moment current;    /* the last that the racks are newer than */
+    struct moment refreshing; /* for which they are listed; term 0: none */
+    bool started;             /* START came */
     int64_t behind;      /* since when the feed has waited; 0: it does not */
     int64_t dropped;     /* changes that were none for any reader */
     struct event *turn;  /* runs once after all of what is due now */
@@ -219,10 +219,11 @@ pump(struct informer *in)
 static void
 end_refresh(struct informer *in)
 {
-    if (in->refreshing == 0 || source_is_refreshing(in->sources[KIND_RACK]))
+    if (in->refreshing.term == 0 ||
+        source_is_refreshing(in->sources[KIND_RACK]))
         return;
     in->current = in->refreshing;
-    in->refreshing = 0;
+    in->refreshing.term = 0;
     feed_current(in->feed, in->current);
 }
 
@@ -331,17 +332,17 @@ on_subscribe(void *state, struct chan *from, struct message *m, struct err *err)
     struct informer *in = state;
     struct unpack u = unpack_fields(m->body);
     const struct value *list = unpack_array(&u);
-    int64_t term = unpack_int(&u);
+    struct moment moment = unpack_moment(&u);
     unsigned kinds;
 
     if (unpack_end(&u, err) != 0 || read_kinds(list, &kinds, err) != 0)
         return -1;
-    if (term < 0)
+    if (!moment_is_sound(moment))
         return err_set(err, "there is no such term");
     in->reader = from;
     in->wanted = kinds;
-    if (term != 0)
-        in->current = term;
+    if (moment.term != 0)
+        in->current = moment;
     log_debug("subscribed", F_STR("reader", role_name(chan_peer(from))));
     follow(in);
     feed_open(in->feed, kinds);
@@ -353,17 +354,18 @@ on_refresh(void *state, struct chan *from, struct message *m, struct err *err)
 {
     struct informer *in = state;
     struct unpack u = unpack_fields(m->body);
-    int64_t term = unpack_int(&u);
+    struct moment moment = unpack_moment(&u);
 
     (void)from;
     if (unpack_end(&u, err) != 0)
         return -1;
-    if (term <= 0 || !is_wanted(in, KIND_RACK))
+    if (moment.term == 0 || !moment_is_sound(moment) ||
+        !is_wanted(in, KIND_RACK))
         return err_set(err, "nothing to refresh");
-    if (term == in->current) {
-        feed_current(in->feed, term);
-    } else if (term != in->refreshing) {
-        in->refreshing = term;
+    if (moment_covers(in->current, moment)) {
+        feed_current(in->feed, moment);
+    } else if (!moment_covers(in->refreshing, moment)) {
+        in->refreshing = moment;
         source_refresh(in->sources[KIND_RACK]);
     }
     return 0;

@@ -290,13 +290,46 @@ is_kept(const struct placer *p, const struct world_node *n,
            project_labels(&n->o, binding) != 0;
 }
 
-/* Nothing of the binding is on a Node that the feed shows, nor will be. */
+/* What an earlier leader put on a Node, or a placer and a projector that died,
+ * may be on it before the feed shows it.  Is the record newer than that?  An
+ * answer to what was asked of the Node tells, once the feed has reached it;
+ * from then on all that changes it is ours, and known. */
+static bool
+is_known(const struct placer *p, const struct world_node *n)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, n->o.meta.name);
+
+    return map_get(&p->known, n->o.meta.uid.s) != NULL ||
+           (w.version[0] != '\0' && !is_stirring(p, n));
+}
+
+/* Is the projector asked to look at a Node?  That changes nothing that is not
+ * to be changed. */
+static bool
+is_looked_at(const struct placer *p, const struct world_node *n)
+{
+    struct wish w = wish_look(&p->wishes, ACTION_NODE, n->o.meta.name);
+
+    return (w.state == WISH_OPEN || w.state == WISH_LOST) && w.type != 0 &&
+           w.basis[0] == '\0';
+}
+
+/* Nothing of the binding is on a Node as the feed shows it. */
+static bool
+looks_clean(const struct placer *p, const struct world_node *n,
+            enum cleanup cleanup, const struct projection *binding)
+{
+    return cleanup == CLEANUP_NONE && !is_kept(p, n, binding) &&
+           (!is_stirring(p, n) || is_looked_at(p, n));
+}
+
+/* The same, and nothing will be. */
 static bool
 is_clean_seen(const struct placer *p, const struct world_node *n,
               enum cleanup cleanup, const struct projection *binding)
 {
-    return cleanup == CLEANUP_NONE && !is_stirring(p, n) &&
-           !is_kept(p, n, binding);
+    return looks_clean(p, n, cleanup, binding) && !is_stirring(p, n) &&
+           is_known(p, n);
 }
 
 /* True if so; else it is seen to. */
@@ -305,27 +338,32 @@ clean_seen(struct placer *p, const struct object_rack *rack,
            const struct world_node *n, const struct projection *binding)
 {
     enum cleanup cleanup = project_cleanup(&n->o, rack, binding);
-    bool is = is_clean_seen(p, n, cleanup, binding);
+    struct releasing r = {
+        .node = {n->o.meta.name, n->o.meta.uid},
+        .n = n,
+        .clique = binding->clique,
+        .annotation = binding->annotation,
+        /* Once the labels went our annotation stays. */
+        .keep =
+            cleanup == CLEANUP_LABELS ||
+            (cleanup == CLEANUP_BLOCKED && (n->o.ours & KEY_ANNOTATION) != 0),
+    };
     int keys;
 
-    if (is)
+    if (is_clean_seen(p, n, cleanup, binding)) {
+        placer_know(p, n->o.meta.uid);
         wish_drop(&p->wishes, ACTION_NODE, n->o.meta.name);
-    else if (is_stirring(p, n) || cleanup == CLEANUP_ALL ||
-             cleanup == CLEANUP_LABELS)
-        want_release(p, &(struct releasing){
-                            .node = {n->o.meta.name, n->o.meta.uid},
-                            .n = n,
-                            .clique = binding->clique,
-                            .annotation = binding->annotation,
-                            /* Once the labels went our annotation stays. */
-                            .keep = cleanup == CLEANUP_LABELS ||
-                                    (cleanup == CLEANUP_BLOCKED &&
-                                     (n->o.ours & KEY_ANNOTATION) != 0),
-                        });
+        return true;
+    }
+    if (looks_clean(p, n, cleanup, binding))
+        r.n = NULL; /* the projector looks */
+    if (r.n == NULL || is_stirring(p, n) || cleanup == CLEANUP_ALL ||
+        cleanup == CLEANUP_LABELS)
+        want_release(p, &r);
     else if (cleanup == CLEANUP_BLOCKED &&
              project_compare(&n->o, binding, &keys) != PROJECT_STANDS)
         tell_conflict(p, n, rack, "metadata conflict blocks cleanup", keys);
-    return is;
+    return false;
 }
 
 /* Another instance has the name; unless that one is bound, a wish is about the
@@ -421,10 +459,14 @@ decide_leave_slot(struct placer *p, const struct object_slot *slot)
     const struct world_node *named = world_node(&p->world, slot->node.name.s);
     const struct world_node *n = world_node_exact(&p->world, &slot->node);
 
-    if (n != NULL)
+    if (n != NULL) {
+        /* It may be bound elsewhere, too, and given up there. */
+        if (is_known(p, n))
+            placer_know(p, n->o.meta.uid);
         decide_drop_settled(p, ACTION_NODE, &n->o.meta);
-    else if (named != NULL)
+    } else if (named != NULL) {
         drop_replaced(p, named);
+    }
 }
 
 /* Nodes whose rack is gone, finalizer or not. One that is bound anew is its

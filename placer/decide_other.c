@@ -169,6 +169,9 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
         if (r->o.slots[i].node.name.n > 0)
             all = decide_clean(p, &rack, &r->o.slots[i]) && all;
     if (!all) {
+        /* News of its Nodes touches the racks that count as binding them. */
+        if (alloc_rack(&p->alloc, target.name.s) == NULL)
+            placer_hold(p, target.name.s);
         log_debug("retirement waits for Nodes", F_STR("rack", target.name.s),
                   F_STR("reason", release_name(why)));
         return;

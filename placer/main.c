@@ -25,7 +25,7 @@ struct state {
     struct placer placer;
     struct recorder recorder;
     struct chan *informer, *projector; /* NULL: not linked */
-    uint64_t asked; /* for which term the informer was asked to refresh */
+    struct moment asked; /* of the informer: to refresh the racks */
 };
 
 /* The term in which a plan was made, 0: none; readiness hangs on it. */
@@ -126,29 +126,31 @@ static void
 subscribe(const struct state *s)
 {
     const struct placer *p = &s->placer;
+    struct moment none = {0};
     struct buf body = {0};
 
-    pack_array(&body, 2);
+    pack_array(&body, 3);
     pack_array(&body, KIND_COUNT);
     for (int kind = 0; kind < KIND_COUNT; kind++)
         pack_int(&body, kind);
-    pack_int(&body, p->current == p->term ? (int64_t)p->term : 0);
+    pack_moment(&body, placer_is_current(p) ? p->current : none);
     chan_send(s->informer, MSG_SUBSCRIBE, 0, buf_str(&body));
     buf_fini(&body);
 }
 
-/* Once for each term and informer. */
+/* Once for each moment and informer. */
 static void
 ask_refresh(struct state *s)
 {
-    uint64_t term = placer_asks(&s->placer);
+    struct moment moment = placer_asks(&s->placer);
     struct buf body = {0};
 
-    if (term == 0 || term == s->asked || s->informer == NULL)
+    if (moment.term == 0 || moment_covers(s->asked, moment) ||
+        s->informer == NULL)
         return;
-    s->asked = term;
-    pack_array(&body, 1);
-    pack_int(&body, (int64_t)term);
+    s->asked = moment;
+    pack_array(&body, 2);
+    pack_moment(&body, moment);
     chan_send(s->informer, MSG_REFRESH, 0, buf_str(&body));
     buf_fini(&body);
 }
@@ -162,7 +164,7 @@ linked(void *state, enum role peer, struct chan *chan)
     take(s, &(struct input){.kind = RECORDED_LINKED, .peer = peer}, &err);
     if (peer == ROLE_INFORMER) {
         s->informer = chan;
-        s->asked = 0;
+        s->asked.term = 0;
         subscribe(s);
     } else if (peer == ROLE_PROJECTOR) {
         s->projector = chan;

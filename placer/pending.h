@@ -24,7 +24,7 @@
  * to light.  A placer that starts does not know what its predecessor sent; the
  * projector names those racks (WRITTEN), and no plan is made before they are
  * settled in the same way.  Of what a dead projector had sent for a placer that
- * died, too, only the feed tells.
+ * died, too, racks tell that were listed since (placer_is_current).
  */
 enum pending_state {
     PENDING_NONE, /* the feed shows how the rack is */

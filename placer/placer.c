@@ -62,6 +62,12 @@ placer_hold(struct placer *p, const char *rack)
 }
 
 void
+placer_know(struct placer *p, struct str node)
+{
+    add_name(&p->known, node.s);
+}
+
+void
 placer_starve(struct placer *p, enum action action)
 {
     p->starved |= 1u << action;
@@ -409,6 +415,7 @@ placer_fini(struct placer *p)
     forget_names(&p->strays);
     forget_names(&p->left);
     forget_names(&p->cleaned);
+    forget_names(&p->known);
     decide_fini(p);
     plan_unbar(&p->barred);
     free(p->racks_as_of);
@@ -493,7 +500,7 @@ work(struct placer *p)
         say_plan(p, p->term);
     p->starved = 0;
     p->wishes.missed = false;
-    p->wishes.wary = p->current != p->term;
+    p->wishes.wary = !placer_is_current(p);
     if (pending_ledger(p))
         plan(p);
     if (began)
@@ -626,6 +633,7 @@ leave_nodes(struct placer *p, const struct object_rack *old,
         placer_left(p, node->name.s);
         placer_stray(p, node->name.s);
         forget_name(&p->cleaned, node->uid);
+        forget_name(&p->known, node->uid);
     }
 }
 
@@ -717,6 +725,8 @@ remove_node(struct placer *p, const char *name)
 
     if (w.state == WISH_DONE || w.state == WISH_REFUSED)
         wish_drop(&p->wishes, ACTION_NODE, str_of(name));
+    if (n != NULL)
+        forget_name(&p->known, n->o.meta.uid);
     if (!p->rebuild && n != NULL)
         alloc_node_take(&p->alloc, node_ref(n));
     decide_forget(p, name);
@@ -830,15 +840,15 @@ on_current(struct placer *p, uint16_t type, uint32_t id,
            const struct value *body, struct err *err)
 {
     struct unpack u = unpack_fields(body);
-    int64_t term = unpack_int(&u);
+    struct moment moment = unpack_moment(&u);
 
     (void)type;
     (void)id;
     if (unpack_end(&u, err) != 0)
         return -1;
-    if (term <= 0)
+    if (moment.term == 0 || !moment_is_sound(moment))
         return err_set(err, "there is no such term");
-    p->current = (uint64_t)term;
+    p->current = moment;
     if (p->wishes.missed)
         work(p);
     return 0;
@@ -911,10 +921,18 @@ static int
 on_written_end(struct placer *p, uint16_t type, uint32_t id,
                const struct value *body, struct err *err)
 {
+    struct unpack u = unpack_fields(body);
+    int64_t ledger = unpack_int(&u);
+
     (void)type;
     (void)id;
-    (void)body;
-    (void)err;
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    if (ledger <= 0)
+        return err_set(err, "there is no such ledger");
+    p->ledger = (uint64_t)ledger;
+    if (p->born == 0)
+        p->born = p->ledger;
     p->linked = true;
     p->planned = 0;
     pending_noted(p);
@@ -1096,10 +1114,16 @@ placer_term_began(struct placer *p, uint64_t term)
     work(p);
 }
 
-uint64_t
+bool
+placer_is_current(const struct placer *p)
+{
+    return moment_covers(p->current, (struct moment){p->term, p->born});
+}
+
+struct moment
 placer_asks(const struct placer *p)
 {
-    return p->wishes.missed ? p->term : 0;
+    return (struct moment){p->wishes.missed ? p->term : 0, p->ledger};
 }
 
 void
@@ -1110,6 +1134,7 @@ placer_term_ended(struct placer *p)
     p->planned = 0;
     wish_lose(&p->wishes, true);
     forget_names(&p->cleaned);
+    forget_names(&p->known);
     plan_unbar(&p->barred);
     drop_derived(p);
     say_plan(p, 0);

@@ -9,6 +9,7 @@
 #include "placer/tally.h"
 #include "placer/wish.h"
 #include "placer/world.h"
+#include "proto/moment.h"
 
 /*
  * The placer as a function from frames to frames: the feed and the results come
@@ -38,21 +39,25 @@ struct placer {
     struct map left;    /* names of Nodes that a rack binds no more */
     struct map strays;  /* names of Nodes that no rack binds any more */
     struct map cleaned; /* uids of Nodes outside the feed, found clean */
+    struct map known;   /* uids of Nodes whose records are known to be newer
+                           than what nobody here knows of (decide_node.c) */
     uint64_t term;      /* 0: not leading */
     uint64_t planned;   /* the term that the projector's link was opened in */
     uint64_t led;       /* the last term in which a plan was made */
-    uint64_t current;   /* the last term whose beginning the racks of the model
-                           are known not to be older than */
-    uint64_t examined;  /* racks looked at so far, for tests and figures */
-    bool synced;        /* the feed's snapshot is complete */
-    bool syncing;       /* between SYNC_BEGIN and SYNC_END */
-    bool feeding;       /* in the middle of a sync or batch of the feed */
-    bool rebuild;       /* everything derived is to be made anew */
-    bool recharged;     /* capacity that stands has changed */
-    unsigned starved;   /* a bit for each action of which wishes were held
-                         * back in this pass: too many were open */
-    bool linked;        /* the projector is there and has said its ledger */
-    bool no_clique;     /* label nvidia.com/gpu.clique is somebody else's */
+    uint64_t ledger;    /* the projector's, by number; 0: none was said yet */
+    uint64_t born;      /* the first that was said: what was written since is
+                           known here, or to the ledger */
+    struct moment current; /* the racks of the model are known to be newer */
+    uint64_t examined;     /* racks looked at so far, for tests and figures */
+    bool synced;           /* the feed's snapshot is complete */
+    bool syncing;          /* between SYNC_BEGIN and SYNC_END */
+    bool feeding;          /* in the middle of a sync or batch of the feed */
+    bool rebuild;          /* everything derived is to be made anew */
+    bool recharged;        /* capacity that stands has changed */
+    unsigned starved;      /* a bit for each action of which wishes were held
+                            * back in this pass: too many were open */
+    bool linked;           /* the projector is there and has said its ledger */
+    bool no_clique;        /* label nvidia.com/gpu.clique is somebody else's */
     void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
     void *arg;
 };
@@ -84,20 +89,29 @@ void placer_projector_lost(struct placer *p);
 void placer_term_began(struct placer *p, uint64_t term);
 void placer_term_ended(struct placer *p);
 
-/* The term for which the informer is to be asked to refresh the racks, before
- * anything is written in it; 0: nothing is to be asked. */
-uint64_t placer_asks(const struct placer *p);
+/* The moment which the racks must be newer than before anything is written: the
+ * informer is to be asked to refresh them.  Its term is 0: nothing is to be
+ * asked. */
+struct moment placer_asks(const struct placer *p);
+
+/* Are the racks of the model newer than the term, and than all that was written
+ * in it by who is not there any more? */
+bool placer_is_current(const struct placer *p);
 
 /* The rack of that name is to be looked at. */
 void placer_touch(struct placer *p, const char *rack);
 
-/* It waits to grow: decide_held looks at it. */
+/* It waits, to grow say: the next pass looks at it (decide_held). */
 void placer_hold(struct placer *p, const char *rack);
 
 /* For decide: the next rack to look at, or NULL; it stays in the queue until
  * placer_looked takes it out.  Racks that were touched meanwhile come last. */
 const char *placer_next(struct placer *p);
 void placer_looked(struct placer *p, const char *rack);
+
+/* The record of the Node of that uid is newer than all that nobody here knows
+ * of; until no rack binds it any more. */
+void placer_know(struct placer *p, struct str node);
 
 /* A wish of that action had to be held back. */
 void placer_starve(struct placer *p, enum action action);

@@ -25,6 +25,7 @@
 #include "projector/shadow.h"
 #include "projector/write.h"
 #include "proto/frame.h"
+#include "proto/pack.h"
 #include "proto/unpack.h"
 
 /* How often the supervisor hears how we are while work goes on. */
@@ -162,15 +163,20 @@ tell_written(void *arg, enum action action, const struct target *target)
 }
 
 /* A new placer hears what was written for the old one, once nothing of that is
- * under way any more. */
+ * under way any more, and that this is all since our start. */
 static void
 open_link(struct projector *p)
 {
+    struct buf body = {0};
+
     if (p->placer == NULL || p->opened || !intents_settled(p->intents))
         return;
     p->opened = true;
     intents_each_written(p->intents, tell_written, p->placer);
-    chan_send(p->placer, MSG_WRITTEN_END, 0, STR(""));
+    pack_array(&body, 1);
+    pack_int(&body, (int64_t)worker_generation(p->worker));
+    chan_send(p->placer, MSG_WRITTEN_END, 0, buf_str(&body));
+    buf_fini(&body);
 }
 
 static void

@@ -15,7 +15,7 @@
  * to its question, 0 where there is none).
  */
 
-#define PROTOCOL_VERSION 3
+#define PROTOCOL_VERSION 4
 #define FRAME_HEADER 12
 
 /* A descriptor travels with this frame. */

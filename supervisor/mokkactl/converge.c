@@ -157,14 +157,18 @@ tell(struct run *run, uint16_t type, uint32_t id, struct str bytes)
         run->figures->longest = began;
 }
 
-/* What the files say is all there is. */
+/* Nothing was written, and what the files say is all there is. */
 static void
-tell_current(struct run *run, int64_t term)
+tell_current(struct run *run, struct moment moment)
 {
     struct buf body = {0};
 
     pack_array(&body, 1);
-    pack_int(&body, term);
+    pack_int(&body, (int64_t)moment.ledger);
+    tell(run, MSG_WRITTEN_END, 0, buf_str(&body));
+    body.len = 0;
+    pack_array(&body, 2);
+    pack_moment(&body, moment);
     tell(run, MSG_CURRENT, 0, buf_str(&body));
     buf_fini(&body);
 }
@@ -392,8 +396,7 @@ converge(struct cluster *c, struct story *story,
     log_setup("mokkactl", 0, LOG_DEBUG, LOG_PLAIN);
     log_hand_to(story_log, story);
     placer_init(&run.placer, said, &run);
-    tell(&run, MSG_WRITTEN_END, 0, STR(""));
-    tell_current(&run, 1);
+    tell_current(&run, (struct moment){1, 1});
     placer_term_began(&run.placer, 1);
     cluster_open(c, &link);
     settle(&run);

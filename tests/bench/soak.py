@@ -47,7 +47,7 @@ class Soak:
         self.worker = driver.Worker("informer", preset="release").wire(
             kubeconfig=self.server.kubeconfig(folder / "config"))
         self.reader = self.worker.links["placer"].socket
-        self.worker.links["placer"].send("SUBSCRIBE", [0, 1, 2, 3], 0)
+        self.worker.links["placer"].send("SUBSCRIBE", [0, 1, 2, 3], 0, 0)
         threading.Thread(target=self.read, daemon=True).start()
         self.sent = NODES + RACKS  # the streaming lists
         self.taken(self.sent)

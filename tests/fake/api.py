@@ -13,7 +13,7 @@ TLS is not what it is for.
 From then on the first two requests that begin so are refused.  Other replies:
 cut, stall, late, raw, changed, reset, pieces, compressed.  A watch that is open is cut, fed with
 bytes, expired, made deaf or sent a bookmark by cut_watches, say, expire, deafen
-and bookmark.
+and bookmark; api.lag["nodes"] = 0.5 makes those of a resource late.
 
 Lists come whole, whatever limit says, and streaming lists are refused (such a
 request is not noted), as by a server that does not know them; Api(pages=True)
@@ -321,6 +321,8 @@ class Api:
         self.version = itertools.count(100)
         self.objects = {plural: {} for plural in KINDS}
         self.history = {plural: [] for plural in KINDS}  # (version, type, object)
+        self.moments = {}  # when a version of the history came about
+        self.lag = collections.defaultdict(float)  # seconds until watches tell
         self.expired = collections.Counter()  # histories begin after this version
         self.watches = {plural: [] for plural in KINDS}
         self.script = []
@@ -508,6 +510,7 @@ class Api:
             item = {**item, "metadata": {**item["metadata"],
                                          "resourceVersion": str(version)}}
         self.history[plural].append((version, kind, item))
+        self.moments[version] = time.monotonic()
         self.lock.notify_all()
 
     def store(self, plural, item, old):
@@ -618,7 +621,9 @@ class Api:
     def follow(self, exchange, plural, seen):
         while not select.select([exchange.connection], [], [], 0)[0]:
             with self.lock:
-                news = [e for e in self.history[plural] if e[0] > seen]
+                told = time.monotonic() - self.lag[plural]
+                news = [e for e in self.history[plural]
+                        if e[0] > seen and self.moments[e[0]] <= told]
                 for version, kind, item in news:
                     exchange.send_chunk(self.event(plural, kind, item))
                     seen = version

@@ -85,7 +85,7 @@ def bodies():
     yield driver.pack(meta, ASSIGNMENT, 7, 0, "kubectl")
     yield driver.pack(meta, {"nodes": [1, 2.5, None, True]})
     yield driver.pack(1, "reason", {"a": 1})
-    yield driver.frame("SUBSCRIBE", [0, 1, 2, 3], 0)
+    yield driver.frame("SUBSCRIBE", [0, 1, 2, 3], 0, 0)
 
 
 def chunk(number, *fields, id=0):
@@ -100,7 +100,7 @@ def feeds():
     slot = {"index": 0, "pciAddress": "0000:01:00.0", "rootComplex": "pci0000:00"}
     groups = [{"id": "a", "count": 1, "profileRef": {"name": "p"}}]
     eligible = {"mokka.nvidia.com/sgpu-node": "true"}
-    begin = chunk(10) + chunk(12, 1) + chunk(15, 1) + chunk(0)
+    begin = chunk(10, 1) + chunk(12, 1) + chunk(15, 1, 1) + chunk(0)
     profile = chunk(3, ["p", "q", "1", 1, 1, False, {}], {
         "rack": {"nodesPerRack": 2},
         "node": {"gpus": gpu, "topology": {"gpuSlots": [slot]}}})

@@ -58,7 +58,7 @@ class InformerFault(Fault):
 
     def informer(self, server, kinds=(0, 1, 2, 3), **options):
         worker = self.worker("informer", server, **options)
-        worker.links["placer"].send("SUBSCRIBE", list(kinds), 0)
+        worker.links["placer"].send("SUBSCRIBE", list(kinds), 0, 0)
         return worker
 
     def names(self, worker, end):

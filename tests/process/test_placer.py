@@ -128,7 +128,7 @@ class Malformed(Recorded):
         """A link of the informer with a sync of these; whether it stood."""
         link = worker.link("informer")
         self.assertEqual(link.receive().name, "SUBSCRIBE")
-        link.send_bytes(frame("CURRENT", 1) + frame("SYNC_BEGIN") + b"".join(frames) + frame("SYNC_END")
+        link.send_bytes(frame("CURRENT", 1, 1) + frame("SYNC_BEGIN") + b"".join(frames) + frame("SYNC_END")
                         + frame("BATCH_END"))
         return link
 
@@ -153,7 +153,7 @@ class Malformed(Recorded):
                  if name_of(data) != "GONE"]
         worker = self.start("placer").wire()
         worker.control.send("TERM_BEGAN", 1)
-        worker.links["projector"].send("WRITTEN_END")
+        worker.links["projector"].send("WRITTEN_END", 1)
         stood = 0
         began = time.monotonic()
         for count in range(self.ROUNDS):
@@ -192,7 +192,7 @@ class Malformed(Recorded):
             data = dice.choice(results)
             number, = struct.unpack(">I", data[8:12])
             bad = falsify(data, dice, dice.choice((number, 0, 1, dice.randrange(100))))
-            link.send_bytes(frame("WRITTEN_END") + data + bad)
+            link.send_bytes(frame("WRITTEN_END", 1) + data + bad)
             link.wait_read()
             worker.control.now()
             self.assertTrue(worker.alive(), worker.output()[-4000:])

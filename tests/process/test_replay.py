@@ -322,7 +322,7 @@ class Damage(Replaying):
 class Bounds(Replaying):
     def lead(self, worker):
         worker.control.send("TERM_BEGAN", 1)
-        worker.links["projector"].send("WRITTEN_END")
+        worker.links["projector"].send("WRITTEN_END", 1)
 
     def fill(self, worker, syncs):
         """Syncs of everything there ever was, so often."""

@@ -88,6 +88,10 @@ class Plane(harness.ControlPlane):
             self.everyone()))
         return self
 
+    def running(self, name):
+        """Its last process has not ended."""
+        return name in self.everyone() and is_there(self.everyone()[name])
+
     def generation(self, name):
         return max((line["generation"] for line in self.lines(
             msg="worker running", worker=name)), default=0)
@@ -261,7 +265,7 @@ class Start(SupervisorTest):
 
     def test_a_worker_that_breaks_the_protocol_with_a_peer_is_started_again(self):
         for name, peer, data in (("informer", "placer", frame("NODE", 1)),
-                                 ("placer", "informer", frame("SUBSCRIBE", [9], 0)),
+                                 ("placer", "informer", frame("SUBSCRIBE", [9], 0, 0)),
                                  ("placer", "projector", frame("PLAN_END")),
                                  ("projector", "placer", frame("RESULT", b""))):
             with self.subTest(worker=name, peer=peer):

@@ -395,12 +395,12 @@ class Workers(driver.WorkerTest):
     def test_orders_that_a_peer_may_not_give_end_its_link(self):
         """Good frames in a wrong order."""
         cases = [
-            ("informer", "placer", frame("SUBSCRIBE", [], 0)),
-            ("informer", "placer", frame("SUBSCRIBE", [4], 0)),
-            ("informer", "placer", frame("SUBSCRIBE", [-1], 0)),
-            ("informer", "placer", frame("SUBSCRIBE", [2], -1)),
-            ("informer", "placer", frame("REFRESH", 1)),
-            ("placer", "informer", frame("CURRENT", 0)),
+            ("informer", "placer", frame("SUBSCRIBE", [], 0, 0)),
+            ("informer", "placer", frame("SUBSCRIBE", [4], 0, 0)),
+            ("informer", "placer", frame("SUBSCRIBE", [-1], 0, 0)),
+            ("informer", "placer", frame("SUBSCRIBE", [2], -1, 0)),
+            ("informer", "placer", frame("REFRESH", 1, 1)),
+            ("placer", "informer", frame("CURRENT", 0, 1)),
             ("placer", "informer", frame("SYNC_END")),
             ("placer", "informer", frame("SYNC_BEGIN") * 2),
             ("placer", "informer", frame("GONE", 9, "a", "b")),

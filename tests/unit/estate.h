@@ -13,6 +13,8 @@
 #include <sha2.h>
 
 #include "common/api.h"
+#include "common/assignment.h"
+#include "common/cleanup.h"
 #include "placer/placer.h"
 #include "proto/frame.h"
 #include "tests/unit/json_value.h"
@@ -110,8 +112,8 @@ struct informer {
     size_t sync_left;
     bool in_batch;
     enum feed_state state;
-    uint64_t current; /* the last term that the racks are newer than */
-    uint64_t telling; /* the same, to be told; 0: nothing is */
+    struct moment current; /* the last that the racks are newer than */
+    struct moment telling; /* the same, to be told; term 0: nothing is */
 };
 
 /* An intent as the projector keeps it. */
@@ -154,6 +156,7 @@ struct projector {
     struct map slots;
     uint64_t term; /* of the plan that is carried out */
     bool up, linked, opened;
+    int64_t generation;
 };
 
 struct estate {
@@ -165,8 +168,8 @@ struct estate {
     uint64_t writes, noops, refusals; /* that changed something, nothing, 409 */
     /* Set by who drives it: what a write must be at the moment it is made. */
     void (*judge)(struct estate *e, const struct order *o);
-    bool strict; /* a write that changes nothing is a failure */
-    bool shaken; /* a projector died: what it knew only the placer knows */
+    bool strict;           /* a write that changes nothing is a failure */
+    enum object_kind slow; /* its watch lags; KIND_COUNT: none's does */
     /* The others. */
     struct informer informer;
     struct projector projector;
@@ -1030,6 +1033,31 @@ release_node(struct estate *e, const struct order *o, const struct object *old)
                      node);
 }
 
+/* A release that reads the Node first, and finds nothing to take off. */
+static UNUSED bool
+is_only_looked_at(const struct object *node, const struct order *o)
+{
+    struct assignment standing = {0};
+    struct assignment binding = {0};
+    struct arena arena = {0};
+    struct cleanup_view view = {
+        .names = assignment_decode(&binding, o->node.annotation, &arena,
+                                   NULL) == 0 &&
+                 assignment_decode(&standing, node->node.annotation, &arena,
+                                   NULL) == 0 &&
+                 str_eq(standing.rack.uid, binding.rack.uid) &&
+                 str_eq(standing.node_uid, binding.node_uid),
+        .present = (int)keys_present(node),
+        .wrong = (int)(keys_other(node, &o->node) & keys_present(node) &
+                       ~(int64_t)KEY_ANNOTATION),
+        .ours = (int)node->node.ours,
+    };
+
+    arena_fini(&arena);
+    return o->node.release && o->target.version.n == 0 &&
+           cleanup_judge(&view) == CLEANUP_NONE;
+}
+
 static UNUSED struct answer
 apply_node(struct estate *e, const struct order *o)
 {
@@ -1039,6 +1067,8 @@ apply_node(struct estate *e, const struct order *o)
 
     if (old == NULL || !str_eq(old->meta.uid, o->target.uid))
         return answer_of(OUTCOME_GONE, NULL);
+    if (is_only_looked_at(old, o))
+        return answer_of(OUTCOME_DONE, old);
     if (o->node.release)
         return release_node(e, o, old);
     other = keys_other(old, &o->node);
@@ -1306,13 +1336,16 @@ static UNUSED void
 informer_refresh(struct estate *e)
 {
     struct informer *in = &e->informer;
-    uint64_t term = placer_asks(&e->placer);
+    struct moment moment = placer_asks(&e->placer);
 
-    if (term == 0 || term == in->telling)
+    if (moment.term == 0 || moment_covers(in->telling, moment))
         return;
-    while (term != in->current && informer_hear(e, KIND_RACK))
-        ;
-    in->current = in->telling = term;
+    if (!moment_covers(in->current, moment)) {
+        while (informer_hear(e, KIND_RACK))
+            ;
+        in->current = moment;
+    }
+    in->telling = moment;
 }
 
 static UNUSED bool
@@ -1320,13 +1353,13 @@ tell_current(struct estate *e)
 {
     struct buf body = {0};
 
-    if (e->informer.telling == 0)
+    if (e->informer.telling.term == 0)
         return false;
-    pack_array(&body, 1);
-    pack_int(&body, (int64_t)e->informer.telling);
+    pack_array(&body, 2);
+    pack_moment(&body, e->informer.telling);
     wire_put(&e->feed, MSG_CURRENT, 0, buf_str(&body));
     buf_fini(&body);
-    e->informer.telling = 0;
+    e->informer.telling.term = 0;
     return true;
 }
 
@@ -1372,7 +1405,7 @@ informer_open(struct estate *e)
     struct informer *in = &e->informer;
 
     drop_marks(in);
-    in->telling = 0;
+    in->telling.term = 0;
     in->state = FEED_SYNCING;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         const struct record *r;
@@ -1796,6 +1829,7 @@ remember_written(struct slot *s, struct order *o)
 static UNUSED void
 open_ledger(struct estate *e)
 {
+    struct buf ledger = {0};
     struct slot *s;
     size_t pos = 0;
 
@@ -1817,7 +1851,10 @@ open_ledger(struct estate *e)
         wire_put(&e->results, MSG_WRITTEN, 0, buf_str(&body));
         buf_fini(&body);
     }
-    wire_put(&e->results, MSG_WRITTEN_END, 0, STR(""));
+    pack_array(&ledger, 1);
+    pack_int(&ledger, e->projector.generation);
+    wire_put(&e->results, MSG_WRITTEN_END, 0, buf_str(&ledger));
+    buf_fini(&ledger);
 }
 
 /* The projector hears the answer, or (again) that there was none: it is tried
@@ -1988,9 +2025,9 @@ estate_restart_informer(struct estate *e)
     informer_forget(e);
     informer_list(e);
     informer_open(e);
-    e->informer.current = 0;
-    if (e->placer.current == e->term)
-        e->informer.current = e->term;
+    e->informer.current = (struct moment){0};
+    if (placer_is_current(&e->placer))
+        e->informer.current = e->placer.current;
 }
 
 /* The projector is gone; what it had sent may have been carried out. */
@@ -2008,7 +2045,6 @@ estate_kill_projector(struct estate *e, bool carried_out)
     cut_projector(e);
     e->projector.up = false;
     e->projector.term = 0;
-    e->shaken = true;
     placer_projector_lost(&e->placer);
 }
 
@@ -2016,13 +2052,15 @@ static UNUSED void
 estate_start_projector(struct estate *e)
 {
     e->projector.up = true;
+    e->projector.generation++;
     link_projector(e);
 }
 
 static UNUSED void
 estate_init(struct estate *e, uint64_t seed)
 {
-    *e = (struct estate){.chance = {seed}, .projector.up = true};
+    *e = (struct estate){.chance = {seed},
+                         .projector = {.up = true, .generation = 1}};
     placer_init(&e->placer, hear_intent, e);
     informer_list(e);
     informer_open(e);

@@ -820,28 +820,36 @@ hear_fresh(void *arg, uint16_t type, uint32_t id, struct str body)
     buf_adds(&frame.body, body);
     o = order_new(&frame);
     buf_fini(&frame.body);
-    if (type == MSG_NODE_APPLY && o->node.release &&
-        !is_watched(api_get(f->e, KIND_NODE, o->target.name.s))) {
-        order_free(o);
-        return;
+    if (type == MSG_NODE_APPLY && o->node.release) {
+        const struct object *n = api_get(f->e, KIND_NODE, o->target.name.s);
+
+        if (!is_watched(n) || is_only_looked_at(n, o)) {
+            order_free(o);
+            return;
+        }
     }
     estate_fail(f->e, "a new placer would say %s for %s", message_name(type),
                 o->target.name.s);
 }
 
-/* It has nothing to say, but that Nodes it does not see are to be clean. */
+/* It has nothing to say, but that Nodes are to be clean that it does not see,
+ * or that look so. */
 static UNUSED void
 check_fresh(struct estate *e)
 {
     static const uint16_t types[KIND_COUNT] = {MSG_PROFILE, MSG_INVENTORY,
                                                MSG_RACK, MSG_NODE};
     struct fresh fresh = {.e = e};
+    struct wire_frame ledger = {.type = MSG_WRITTEN_END};
     struct placer p;
 
+    pack_array(&ledger.body, 1);
+    pack_int(&ledger.body, 1);
     placer_init(&p, hear_fresh, &fresh);
-    p.current = 1;
+    p.current = (struct moment){1, 1};
     placer_term_began(&p, 1);
-    give_frame(&p, &(struct wire_frame){.type = MSG_WRITTEN_END});
+    give_frame(&p, &ledger);
+    buf_fini(&ledger.body);
     give_frame(&p, &(struct wire_frame){.type = MSG_SYNC_BEGIN});
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         const struct object *o;

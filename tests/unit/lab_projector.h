@@ -559,7 +559,7 @@ lab_restart(struct lab *l)
     placer_fini(&l->s.p);
     placer_init(&l->s.p, sim_hear, &l->s);
     sim_term(&l->s, 2);
-    sim_frame(&l->s, MSG_WRITTEN_END, 0, NULL);
+    sim_ledger(&l->s, 1);
     sim_frame(&l->s, MSG_SYNC_BEGIN, 0, NULL);
     json_array_clear(l->news);
     for (int kind = 0; kind < KIND_COUNT; kind++) {

@@ -94,15 +94,32 @@ sim_frame(struct sim *s, uint16_t type, uint32_t id, struct buf *body)
         buf_fini(body);
 }
 
-/* A term begins, with a model that is known to be current. */
+/* The projector's ledger is complete. */
 static UNUSED void
-sim_term(struct sim *s, uint64_t term)
+sim_ledger(struct sim *s, int64_t number)
 {
     struct buf body = {0};
 
     pack_array(&body, 1);
-    pack_int(&body, (int64_t)term);
+    pack_int(&body, number);
+    sim_frame(s, MSG_WRITTEN_END, 0, &body);
+}
+
+static UNUSED void
+sim_current(struct sim *s, uint64_t term, uint64_t ledger)
+{
+    struct buf body = {0};
+
+    pack_array(&body, 2);
+    pack_moment(&body, (struct moment){term, ledger});
     sim_frame(s, MSG_CURRENT, 0, &body);
+}
+
+/* A term begins, with a model that is known to be current. */
+static UNUSED void
+sim_term(struct sim *s, uint64_t term)
+{
+    sim_current(s, term, 1);
     placer_term_began(&s->p, term);
 }
 
@@ -113,7 +130,7 @@ sim_init(struct sim *s)
     *s = (struct sim){.count = 0};
     placer_init(&s->p, sim_hear, s);
     sim_term(s, 1);
-    sim_frame(s, MSG_WRITTEN_END, 0, NULL);
+    sim_ledger(s, 1);
     sim_frame(s, MSG_SYNC_BEGIN, 0, NULL);
 }
 
@@ -198,6 +215,23 @@ sim_result(struct sim *s, const struct sim_said *w, enum action action,
                                         .name = str_of(w->name),
                                         .version = sim_version(s)});
     sim_frame(s, MSG_RESULT, w->id, &body);
+}
+
+/* Every Node that is to be looked at is as the feed shows it, and clean. */
+static UNUSED void
+sim_looked(struct sim *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct buf body = {0};
+
+        if (s->said[i].type != MSG_NODE_APPLY)
+            continue;
+        result_pack(&body, &(struct result){.action = ACTION_NODE,
+                                            .outcome = OUTCOME_DONE,
+                                            .name = str_of(s->said[i].name),
+                                            .version = STR("1")});
+        sim_frame(s, MSG_RESULT, s->said[i].id, &body);
+    }
 }
 
 /* ---- objects ----------------------------------------------------------- */

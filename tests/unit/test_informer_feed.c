@@ -73,10 +73,10 @@ static void
 write_current(struct bench *b, const struct value *body)
 {
     struct unpack u = unpack_fields(body);
-    int64_t term = unpack_int(&u);
+    struct moment moment = unpack_moment(&u);
 
     assert_int_equal(unpack_end(&u, NULL), 0);
-    buf_printf(&b->sent, "=%d ", (int)term);
+    buf_printf(&b->sent, "=%d.%d ", (int)moment.term, (int)moment.ledger);
 }
 
 static void
@@ -454,19 +454,20 @@ test_current_follows_what_was_marked_before(void **state)
     (void)state;
     begin(&b);
     fill(&b);
-    feed_current(b.feed, 1); /* nobody is there to be told */
+    feed_current(b.feed,
+                 (struct moment){1, 3}); /* nobody is there to be told */
     feed_open(b.feed, KINDS);
     expect(&b, "BEGIN a1 b1 END ");
-    feed_current(b.feed, 2);
-    expect(&b, "=2 ");
+    feed_current(b.feed, (struct moment){2, 3});
+    expect(&b, "=2.3 ");
     b.room = 1;
     put(&b, "a", "ua", "2");
     put(&b, "b", "ub", "2");
-    feed_current(b.feed, 3);
+    feed_current(b.feed, (struct moment){3, 3});
     expect(&b, "a2 ");
     b.room = 1000;
     feed_pump(b.feed);
-    expect(&b, "b2 . =3 ");
+    expect(&b, "b2 . =3.3 ");
     feed_pump(b.feed);
     expect(&b, "");
     end(&b);
@@ -480,14 +481,14 @@ test_current_is_told_after_the_sync_to_who_asked(void **state)
     (void)state;
     begin(&b);
     feed_open(b.feed, KINDS);
-    feed_current(b.feed, 4);
+    feed_current(b.feed, (struct moment){4, 3});
     expect(&b, "");
     fill(&b);
     feed_pump(b.feed);
-    expect(&b, "BEGIN a1 b1 END =4 ");
+    expect(&b, "BEGIN a1 b1 END =4.3 ");
     b.room = 0;
     put(&b, "a", "ua", "2");
-    feed_current(b.feed, 5);
+    feed_current(b.feed, (struct moment){5, 3});
     b.room = 1000;
     feed_open(b.feed, KINDS); /* another reader, which has not asked */
     expect(&b, "BEGIN a2 b1 END ");

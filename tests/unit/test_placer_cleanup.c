@@ -443,7 +443,7 @@ test_4_1_6_a_lost_clean_up_is_asked_again(void **state)
     assert_true(last_apply(&l).release);
     assert_int_equal(applies(&l), 1);
     placer_projector_lost(&l.s.p);
-    sim_frame(&l.s, MSG_WRITTEN_END, 0, NULL);
+    sim_ledger(&l.s, 1);
     assert_int_equal(applies(&l), 2);
     assert_true(last_apply(&l).release);
     end(&l);

@@ -17,16 +17,6 @@
 #define GROUP(id, count)                                                       \
     "{\"id\":\"" id "\",\"count\":" #count ",\"profileRef\":{\"name\":\"p\"}}"
 
-static void
-say_current(struct sim *s, int64_t term)
-{
-    struct buf body = {0};
-
-    pack_array(&body, 1);
-    pack_int(&body, term);
-    sim_frame(s, MSG_CURRENT, 0, &body);
-}
-
 /* Racks of one slot and one Node, in a term of which nothing is known. */
 static void
 begin(struct sim *s, const char *groups)
@@ -34,14 +24,14 @@ begin(struct sim *s, const char *groups)
     *s = (struct sim){.count = 0};
     placer_init(&s->p, sim_hear, s);
     placer_term_began(&s->p, 7);
-    sim_frame(s, MSG_WRITTEN_END, 0, NULL);
+    sim_ledger(s, 1);
     sim_frame(s, MSG_SYNC_BEGIN, 0, NULL);
     sim_profile(s, "p", 1, 1);
     sim_inventory(
         s, &(struct sim_inventory){
                .name = "lab", .groups = groups, .created = 1, .generation = 1});
     sim_node(s, &(struct sim_node){.name = "n", .created = 1});
-    assert_int_equal(placer_asks(&s->p), 0);
+    assert_int_equal(placer_asks(&s->p).term, 0);
 }
 
 /* L: the first write of a term waits until the racks are known to be current.
@@ -57,14 +47,14 @@ test_L_first_write_of_a_term_waits_for_the_racks(void **state)
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 0);
     assert_int_equal(sim_said(&s, MSG_STATUS_WRITE, "lab"), 1);
     assert_int_equal(sim_said(&s, MSG_PLAN_END, NULL), 1);
-    assert_int_equal(placer_asks(&s.p), 7);
-    say_current(&s, 6);
+    assert_int_equal(placer_asks(&s.p).term, 7);
+    sim_current(&s, 6, 1);
     sim_batch(&s);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 0);
-    assert_int_equal(placer_asks(&s.p), 7);
-    say_current(&s, 7);
+    assert_int_equal(placer_asks(&s.p).term, 7);
+    sim_current(&s, 7, 1);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 2);
-    assert_int_equal(placer_asks(&s.p), 0);
+    assert_int_equal(placer_asks(&s.p).term, 0);
     sim_fini(&s);
 }
 
@@ -78,17 +68,17 @@ test_L_each_term_asks_anew(void **state)
     begin(&s, "[" GROUP("a", 2) "]");
     sim_synced(&s);
     placer_term_ended(&s.p);
-    assert_int_equal(placer_asks(&s.p), 0);
-    say_current(&s, 7);
+    assert_int_equal(placer_asks(&s.p).term, 0);
+    sim_current(&s, 7, 1);
     placer_term_began(&s.p, 8);
-    assert_int_equal(placer_asks(&s.p), 8);
+    assert_int_equal(placer_asks(&s.p).term, 8);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 0);
-    say_current(&s, 8);
+    sim_current(&s, 8, 1);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 2);
     /* A rack that is gone is made again without a question. */
     sim_forget(&s);
     sim_batch(&s);
-    assert_int_equal(placer_asks(&s.p), 0);
+    assert_int_equal(placer_asks(&s.p).term, 0);
     sim_fini(&s);
 }
 
@@ -102,11 +92,11 @@ test_L_a_term_with_nothing_to_write_asks_nothing(void **state)
     s = (struct sim){.count = 0};
     placer_init(&s.p, sim_hear, &s);
     placer_term_began(&s.p, 7);
-    sim_frame(&s, MSG_WRITTEN_END, 0, NULL);
+    sim_ledger(&s, 1);
     sim_frame(&s, MSG_SYNC_BEGIN, 0, NULL);
     sim_profile(&s, "p", 1, 1);
     sim_synced(&s);
-    assert_int_equal(placer_asks(&s.p), 0);
+    assert_int_equal(placer_asks(&s.p).term, 0);
     sim_fini(&s);
 }
 

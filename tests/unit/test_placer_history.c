@@ -526,75 +526,20 @@ act(struct estate *e)
 
 /* ---- what goes wrong ----------------------------------------------------- */
 
-/* What nobody knows any more may be done: the feed shows it before anybody
- * plans again without knowing it.  (Of a placer that dies the projector knows,
- * and the other way round; for the death of both nothing is kept.) */
-static void
-catch_up(struct estate *e)
-{
-    while (informer_run(e))
-        ;
-    while (placer_hear(e, &e->feed))
-        ;
-}
-
-/* Is something wanted of which only the placer knows that a dead projector may
- * have done it? */
-static bool
-knows_alone(struct estate *e)
-{
-    static const enum action actions[] = {ACTION_RACK, ACTION_NODE};
-    const struct object *o;
-
-    if (!e->shaken)
-        return false;
-    if (!e->projector.opened)
-        return true;
-    for (size_t i = 0; i < nitems(actions); i++) {
-        enum object_kind kind =
-            actions[i] == ACTION_RACK ? KIND_RACK : KIND_NODE;
-        size_t pos = 0;
-
-        while ((o = map_next(&e->objects[kind], &pos)) != NULL) {
-            const struct slot *s =
-                find_slot(e, actions[i], o->meta.name.s, false);
-
-            if (wish_look(&e->placer.wishes, actions[i], o->meta.name).state !=
-                    WISH_NONE &&
-                (s == NULL || !(s->unsure || s->written)))
-                return true;
-        }
-    }
-    return false;
-}
-
 static void
 fail_placer(struct estate *e)
 {
-    bool alone = knows_alone(e);
-
-    estate_note(e, "the placer dies%s",
-                alone ? ", knowing more than others" : "");
-    if (alone)
-        catch_up(e);
+    estate_note(e, "the placer dies");
     estate_restart_placer(e);
-    if (alone)
-        catch_up(e);
-    e->shaken = e->shaken && !alone;
 }
 
 static void
 fail_projector(struct estate *e)
 {
-    bool opened = e->placer.linked;
-
     if (!e->projector.up)
         return;
-    estate_note(e, "the projector dies%s",
-                opened ? "" : ", knowing more than others");
+    estate_note(e, "the projector dies");
     estate_kill_projector(e, true);
-    if (!opened)
-        catch_up(e);
 }
 
 static void
@@ -604,6 +549,21 @@ start_projector(struct estate *e)
         return;
     estate_note(e, "the projector is back");
     estate_start_projector(e);
+}
+
+/* Nobody is left who knows what was written. */
+static void
+fail_both(struct estate *e)
+{
+    bool first = one_in(e, 2);
+
+    if (first)
+        fail_placer(e);
+    fail_projector(e);
+    if (!first)
+        fail_placer(e);
+    if (one_in(e, 2))
+        start_projector(e);
 }
 
 static void
@@ -629,9 +589,12 @@ change_term(struct estate *e)
 static void
 disturb(struct estate *e)
 {
-    switch (below(e, 7)) {
+    switch (below(e, 8)) {
     case 0:
         fail_placer(e);
+        break;
+    case 7:
+        fail_both(e);
         break;
     case 1:
         fail_informer(e);
@@ -689,8 +652,11 @@ request(struct estate *e, bool faults)
 static void
 hear_any(struct estate *e, bool faults)
 {
+    enum object_kind kind = (enum object_kind)below(e, KIND_COUNT);
+
     (void)faults;
-    informer_hear(e, (enum object_kind)below(e, KIND_COUNT));
+    if (kind != e->slow || one_in(e, 20))
+        informer_hear(e, kind);
 }
 
 static void
@@ -857,6 +823,7 @@ run(uint64_t state, bool faults)
     e.strict = !faults;
     steps = below(&e, STEPS);
     pace = any_pace(&e);
+    e.slow = (enum object_kind)below(&e, KIND_COUNT + 1);
     for (int i = 0; i < 6; i++)
         do_create_node(&e);
     put_profile(&e, "p0", (struct declared_profile){1 + below(&e, 3), 1, 0});
@@ -907,10 +874,129 @@ test_histories_with_faults(void **state)
     run_all("with faults", seeded_rounds(1000), true);
 }
 
+/* Two racks of one slot, and Nodes n0 and n1 that are not eligible yet. */
+static void
+two_racks(struct estate *e)
+{
+    static const struct declared_group group = {
+        .id = "a", .profile = "p0", .count = 2, .selector = 0};
+
+    estate_init(e, 1);
+    e->judge = judge;
+    put_node(e, "n0", NULL);
+    put_node(e, "n1", NULL);
+    edit_label(e, KIND_NODE, "n0", LABEL_ELIGIBLE, NULL);
+    edit_label(e, KIND_NODE, "n1", LABEL_ELIGIBLE, NULL);
+    put_profile(e, "p0", (struct declared_profile){1, 1, false});
+    put_inventory(e, "i0", &group, 1);
+    estate_calm(e);
+}
+
+/* All goes on, but what is told of that kind. */
+static void
+go_on_without(struct estate *e, enum object_kind kind)
+{
+    bool any = true;
+
+    while (any) {
+        any = false;
+        for (int k = 0; k < KIND_COUNT; k++)
+            while (k != (int)kind && informer_hear(e, (enum object_kind)k))
+                any = true;
+        while (informer_tell(e) || placer_hear(e, &e->feed) ||
+               placer_hear(e, &e->results) || projector_hear(e) ||
+               projector_run(e))
+            any = true;
+    }
+}
+
+static void
+both_die(struct estate *e)
+{
+    estate_note(e, "both die");
+    estate_kill_projector(e, true);
+    estate_restart_placer(e);
+    estate_start_projector(e);
+}
+
+/* The write of a binding whose makers both die, and whose echo is late: a Node
+ * that comes before the bound one would take its slot, and send it to the next
+ * rack. */
+static void
+test_both_die_with_a_binding_unseen(void **state)
+{
+    static struct estate e;
+    const struct object *rack;
+    size_t pos = 0;
+
+    (void)state;
+    two_racks(&e);
+    edit_label(&e, KIND_NODE, "n1", LABEL_ELIGIBLE, LABEL_TRUE);
+    go_on_without(&e, KIND_RACK);
+    edit_label(&e, KIND_NODE, "n0", LABEL_ELIGIBLE, LABEL_TRUE);
+    both_die(&e);
+    go_on_without(&e, KIND_RACK);
+    estate_calm(&e);
+    check_end(&e);
+    while ((rack = map_next(&e.objects[KIND_RACK], &pos)) != NULL)
+        assert_true(rack->rack.slots[0].node.name.n > 0);
+    estate_fini(&e);
+}
+
+/* The same of a projection: its Node looks clean when its slot is given up. */
+static void
+test_both_die_with_a_projection_unseen(void **state)
+{
+    static const struct declared_group none = {
+        .id = "b", .profile = "p0", .count = 1, .selector = 0};
+    static struct estate e;
+
+    (void)state;
+    two_racks(&e);
+    edit_label(&e, KIND_NODE, "n1", LABEL_ELIGIBLE, LABEL_TRUE);
+    while (informer_hear(&e, KIND_NODE))
+        ;
+    go_on_without(&e, KIND_NODE);
+    put_inventory(&e, "i0", &none, 1);
+    both_die(&e);
+    go_on_without(&e, KIND_NODE);
+    estate_calm(&e);
+    check_end(&e);
+    estate_fini(&e);
+}
+
+/* And of the last projection of another leader. */
+static void
+test_a_term_begins_with_a_projection_unseen(void **state)
+{
+    static const struct declared_group none = {
+        .id = "b", .profile = "p0", .count = 1, .selector = 0};
+    static struct estate e;
+
+    (void)state;
+    two_racks(&e);
+    edit_label(&e, KIND_NODE, "n1", LABEL_ELIGIBLE, LABEL_TRUE);
+    while (informer_hear(&e, KIND_NODE))
+        ;
+    go_on_without(&e, KIND_NODE);
+    put_inventory(&e, "i0", &none, 1);
+    estate_end_term(&e);
+    both_die(&e);
+    go_on_without(&e, KIND_NODE);
+    estate_begin_term(&e);
+    go_on_without(&e, KIND_NODE);
+    estate_calm(&e);
+    check_end(&e);
+    estate_fini(&e);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_die_with_a_binding_unseen),
+        cmocka_unit_test(test_both_die_with_a_projection_unseen),
+        cmocka_unit_test(test_a_term_begins_with_a_projection_unseen),
         cmocka_unit_test(test_histories_without_faults),
         cmocka_unit_test(test_histories_with_faults),
     };

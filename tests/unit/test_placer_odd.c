@@ -168,6 +168,7 @@ test_7_5_slots_that_cannot_be(void **state)
         put_node(&s, &(struct odd_node){"n4", "u4"});
         put_rack(&s, &rack);
         sim_synced(&s);
+        sim_looked(&s);
         assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 1);
         assert_condition(&s, "lab", "Programmed", "False RacksPending");
         sim_fini(&s);
@@ -194,6 +195,7 @@ test_9_1_two_racks_on_one_coordinate(void **state)
         &s, &(struct odd_rack){
                 .name = "odd", .group = "a", .slots = others, .slot_count = 1});
     sim_synced(&s);
+    sim_looked(&s);
     assert_int_equal(sim_said(&s, MSG_RACK_DELETE, "odd"), 1);
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, "odd"), 0);
     sim_fini(&s);
@@ -307,7 +309,7 @@ any_death(struct chaos *c)
 {
     if (below(c, 2) == 0) {
         placer_projector_lost(&c->s.p);
-        sim_frame(&c->s, MSG_WRITTEN_END, 0, NULL);
+        sim_ledger(&c->s, 1);
     } else {
         placer_term_ended(&c->s.p);
         sim_term(&c->s, (uint64_t)c->s.version + 2);
@@ -364,6 +366,7 @@ test_5_6_a_rack_that_names_another_inventory(void **state)
     assert_int_equal(sim_said(&s, MSG_RACK_DELETE, rack), 0);
     declare(&s, 2, true, "[" GROUP("a", 1) "]");
     sim_batch(&s);
+    sim_looked(&s);
     assert_int_equal(sim_said(&s, MSG_RACK_DELETE, rack), 1);
     /* The projector keeps it until the rack is gone. */
     assert_int_equal(sim_said(&s, MSG_FINALIZER, "lab"), 1);

@@ -67,7 +67,7 @@ projector_restarts(struct sim *s)
 {
     placer_projector_lost(&s->p);
     sim_forget(s);
-    sim_frame(s, MSG_WRITTEN_END, 0, NULL);
+    sim_ledger(s, 1);
 }
 
 static void
@@ -160,7 +160,7 @@ test_a_node_of_a_lost_write_is_not_given_away(void **state)
     declare(&s, 2, false, "[" GROUP("b", 1) "]");
     sim_batch(&s);
     sim_forget(&s);
-    sim_frame(&s, MSG_WRITTEN_END, 0, NULL);
+    sim_ledger(&s, 1);
     assert_int_equal(sim_said(&s, MSG_RACK_LOOK, rack), 1);
     /* The other rack comes, but does not bind it. */
     assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 1);
@@ -215,7 +215,7 @@ test_nothing_is_planned_before_the_ledger_is_settled(void **state)
         shown_up_to(&s, "50");
         sim_synced(&s);
         written(&s, "some-rack", versions[i]);
-        sim_frame(&s, MSG_WRITTEN_END, 0, NULL);
+        sim_ledger(&s, 1);
         assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 0);
         assert_int_equal(sim_said(&s, MSG_STATUS_WRITE, NULL), 0);
         assert_int_equal(s.p.led, 0);
@@ -253,6 +253,7 @@ test_5_6_inventory_deleted_while_racks_are_made(void **state)
              &(struct sim_rack){
                  .inventory = "lab", .group = "a", .slots = 1, .nodes = {"n"}});
     sim_batch(&s);
+    sim_looked(&s);
     assert_int_equal(sim_said(&s, MSG_RACK_DELETE, rack), 1);
     assert_int_equal(sim_said(&s, MSG_FINALIZER, NULL), 0);
     answer(&s, MSG_RACK_DELETE, rack, OUTCOME_DONE, "52");
@@ -424,7 +425,7 @@ test_the_term_was_planned_though_the_projector_is_away(void **state)
     placer_term_ended(&s.p);
     sim_term(&s, 2);
     assert_int_equal(s.p.led, 1);
-    sim_frame(&s, MSG_WRITTEN_END, 0, NULL);
+    sim_ledger(&s, 1);
     assert_int_equal(s.p.led, 2);
     sim_fini(&s);
 }

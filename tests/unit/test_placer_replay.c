@@ -24,7 +24,7 @@ begin(struct buf *out)
     recording_add_begin(out, 1, 0);
     recording_add_link(out, RECORDED_LINKED, ROLE_PROJECTOR);
     recording_add_frame(out, RECORDED_TAKEN, ROLE_PROJECTOR, MSG_WRITTEN_END, 0,
-                        STR("\220"));
+                        STR("\221\1"));
     recording_add_frame(out, RECORDED_TAKEN, ROLE_SUPERVISOR, MSG_TERM_BEGAN, 0,
                         buf_str(&term));
     recording_add_frame(out, RECORDED_TAKEN, ROLE_INFORMER, MSG_SYNC_BEGIN, 0,

@@ -102,6 +102,7 @@ test_D04_racks_out_of_place(void **state)
                        lab_uid(&l, KIND_NODE, "n1")));
     lab_settle(&l);
     assert_told(&l, "delete odd\n"
+                    "release n1\n" /* it is read, and left as it is */
                     "delete negative\n");
     assert_retired(&l, "odd", "GroupRemoved");
     assert_retired(&l, "negative", "GroupRemoved");
