@@ -35,6 +35,9 @@
 #define LABEL_INDEX "mokka.nvidia.com/rack-index"
 #define ANNOTATION_INVENTORY_UID "mokka.nvidia.com/inventory-uid"
 
+/* Of a condition: Nodes do not carry yet what they are to. */
+#define REASON_PROJECTING "ProjectionIncomplete"
+
 #define FINALIZER_INVENTORY "mokka.nvidia.com/inventory-cleanup"
 #define FINALIZER_RACK "mokka.nvidia.com/rack-cleanup"
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/json_text.h"
 #include "common/mem.h"
 #include "common/sip.h"
@@ -92,7 +93,7 @@ judge_programmed(struct buf *text, const struct placer *p,
     }
     if (n->projected != n->sum.allocated) {
         status_say_unprojected(text, p, n);
-        return "ProjectionIncomplete";
+        return REASON_PROJECTING;
     }
     return NULL;
 }
@@ -390,7 +391,7 @@ judge_ready(struct buf *text, const struct tally_rack *n,
     if (n->projected != n->bound) {
         add_projected(text, n, "not yet");
         *fault = STATUS_WAITING;
-        return "ProjectionIncomplete";
+        return REASON_PROJECTING;
     }
     return NULL;
 }

@@ -9,7 +9,6 @@
 #include "projector/again.h"
 #include "projector/lane.h"
 
-#define NEVER INT64_MAX
 #define RESTING CLOCK_SECOND /* a rest as long as that is told */
 
 struct intents {
@@ -469,9 +468,7 @@ intents_hurry(struct intents *t, int64_t now)
 int64_t
 intents_due(const struct intents *t)
 {
-    const struct line_item *first = line_first(&t->lanes.line);
-
-    return first == NULL ? NEVER : first->at;
+    return lanes_due(&t->lanes);
 }
 
 struct intents_counts

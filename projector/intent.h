@@ -18,7 +18,10 @@
  *    withdrawn. The same content, wanted by somebody whose target is no newer
  *    than that version, is done already and gets its reply at once.
  *  - An object has at most one request in flight, whatever the actions; objects
- *    take turns, first come first served.
+ *    take turns, first come first served.  The status of a rack whose Nodes are
+ *    being projected comes after all else that waits, but for every thousandth
+ *    turn: each of them changes it, so that one written before them is written
+ *    again.
  *  - A failure that may pass puts the intent back: the object rests 5 ms, and
  *    twice as long each further time, up to 1000 s (30 s if the trouble is the
  *    server's). What is done or refused for good resets that. An outdated

@@ -12,6 +12,9 @@
 /* So long after its last rest an object's failures are remembered. */
 #define MEMORY (60 * CLOCK_SECOND)
 #define NEVER INT64_MAX
+/* After so many turns one of those behind has one: mostly its rack's Nodes are
+ * done by then. */
+#define TURNS_AHEAD 999
 
 /* Which lane an action belongs to, and its place there. */
 static const struct seat {
@@ -57,6 +60,7 @@ lanes_fini(struct lanes *lanes)
         free_lane(lane);
     map_fini(&lanes->by_key);
     line_fini(&lanes->line);
+    line_fini(&lanes->behind);
 }
 
 struct lane *
@@ -173,6 +177,40 @@ look_at(const struct lane *lane, bool used, int64_t now)
     return due < now ? now : due;
 }
 
+static struct line *
+line_for(struct lanes *lanes, const struct lane *lane)
+{
+    bool behind = false;
+
+    for (unsigned i = 0; i < LANE_SLOTS; i++)
+        if (is_pending(lane->slots[i])) {
+            if (!lane->slots[i]->order->passing)
+                return &lanes->line;
+            behind = true;
+        }
+    return behind ? &lanes->behind : &lanes->line;
+}
+
+static void
+leave(struct lane *lane)
+{
+    if (lane->line != NULL)
+        line_leave(lane->line, &lane->item);
+}
+
+/* One that waits where it should keeps its turn. */
+static void
+join(struct lanes *lanes, struct lane *lane, int64_t at, bool keep)
+{
+    struct line *line = line_for(lanes, lane);
+
+    if (line == lane->line && keep)
+        return;
+    leave(lane);
+    lane->line = line;
+    line_join(line, &lane->item, at);
+}
+
 void
 lanes_settle(struct lanes *lanes, struct lane *lane, int64_t now)
 {
@@ -181,14 +219,43 @@ lanes_settle(struct lanes *lanes, struct lane *lane, int64_t now)
     bool waits = lane->item.place != 0 && lane->item.at <= now;
 
     if (!used && (lane->failures == 0 || at <= now)) {
-        line_leave(&lanes->line, &lane->item);
+        leave(lane);
         map_remove(&lanes->by_key, lane->key);
         free_lane(lane);
     } else if (at == NEVER) {
-        line_leave(&lanes->line, &lane->item);
-    } else if (!used || !waits) { /* one that waits keeps its turn */
-        line_join(&lanes->line, &lane->item, at);
+        leave(lane);
+    } else {
+        join(lanes, lane, at, used && waits);
     }
+}
+
+int64_t
+lanes_due(const struct lanes *lanes)
+{
+    const struct line_item *first = line_first(&lanes->line);
+    const struct line_item *behind = line_first(&lanes->behind);
+    int64_t at = first == NULL ? NEVER : first->at;
+
+    return behind == NULL || behind->at > at ? at : behind->at;
+}
+
+/* Takes whose turn it is out of its line; NULL if nobody's. */
+static struct lane *
+take_turn(struct lanes *lanes, int64_t now)
+{
+    struct line_item *item = line_first(&lanes->line);
+    struct line_item *behind = line_first(&lanes->behind);
+    bool due = item != NULL && item->at <= now;
+
+    if (behind != NULL && behind->at <= now &&
+        (!due || lanes->ahead++ == TURNS_AHEAD)) {
+        lanes->ahead = 0;
+        item = behind;
+    } else if (!due) {
+        return NULL;
+    }
+    leave((struct lane *)item);
+    return (struct lane *)item;
 }
 
 /* The lane's first order that is due, or NULL. */
@@ -212,13 +279,11 @@ pick(const struct lane *lane, int64_t now)
 struct intent_slot *
 lanes_next(struct lanes *lanes, int64_t now)
 {
-    struct line_item *item;
+    struct lane *lane;
 
-    while ((item = line_first(&lanes->line)) != NULL && item->at <= now) {
-        struct lane *lane = (struct lane *)item;
+    while ((lane = take_turn(lanes, now)) != NULL) {
         struct intent_slot *s = pick(lane, now);
 
-        line_leave(&lanes->line, item);
         if (s == NULL) {
             lanes_settle(lanes, lane, now);
             continue;

@@ -36,6 +36,7 @@ struct intent_slot {
 
 struct lane {
     struct line_item item; /* in the line unless busy; must be first */
+    struct line *line;     /* the one that it joined last */
     char *key;
     struct intent_slot *slots[LANE_SLOTS];
     bool busy;
@@ -48,6 +49,8 @@ struct lane {
 struct lanes {
     struct map by_key;
     struct line line;
+    struct line behind; /* lanes with nothing but a passing status to write */
+    unsigned ahead;     /* turns of the line while one behind was due */
     uint64_t turns;
     struct intents_counts counts; /* written is kept by intent.c */
 };
@@ -73,6 +76,9 @@ struct order *lanes_set(struct lanes *lanes, struct intent_slot *s,
 /* Puts the lane where it belongs after any change; frees what is empty of it,
  * slots and lane. */
 void lanes_settle(struct lanes *lanes, struct lane *lane, int64_t now);
+
+/* When the next turn is; INT64_MAX if nothing waits. */
+int64_t lanes_due(const struct lanes *lanes);
 
 /* The next slot that is due, now in flight and its lane busy; NULL: none is. */
 struct intent_slot *lanes_next(struct lanes *lanes, int64_t now);

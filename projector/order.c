@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/mem.h"
 #include "common/sip.h"
 #include "proto/frame.h"
@@ -140,6 +141,17 @@ essence_of(uint16_t type, const union intent *intent, struct str content)
     return sip_hash(&seed, text.s, text.n) | 1;
 }
 
+static bool
+is_passing(const struct intent_status *status)
+{
+    const struct conditions *all = &status->status.conditions;
+
+    for (size_t i = 0; i < all->count; i++)
+        if (str_is(all->items[i].reason, REASON_PROJECTING))
+            return status->action == ACTION_RACK_STATUS;
+    return false;
+}
+
 struct order *
 order_new(uint16_t type, uint32_t id, const struct value *body, struct err *err)
 {
@@ -160,6 +172,7 @@ order_new(uint16_t type, uint32_t id, const struct value *body, struct err *err)
         order->essence = essence_of(type, &intent, order->content);
         order->action =
             type == MSG_STATUS_WRITE ? intent.status.action : form->action;
+        order->passing = type == MSG_STATUS_WRITE && is_passing(&intent.status);
     }
     buf_fini(&content);
     arena_fini(&arena);

@@ -17,6 +17,8 @@ struct order {
     bool rests;       /* its author was told that it does (intent.h) */
     unsigned repeats; /* times in a row that the same was carried out before */
     bool kept;        /* its last attempt's answer said so (intent.h) */
+    bool passing;     /* the status of a rack whose Nodes are being projected:
+                       * each of them changes it */
     enum action action;
     struct target target;
     /* The body of its message, but uid and version of the target left empty:

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/mem.h"
@@ -102,6 +103,22 @@ say_status(struct bench *b, uint32_t id, enum action action, const char *name,
     struct intent_status i = {.target = target(name, "u", "1"),
                               .action = action,
                               .status.fields = str_of(fields)};
+    struct buf body = {0};
+
+    intent_status_pack(&body, &i);
+    return intents_accept(b->t, make(MSG_STATUS_WRITE, id, &body), b->now,
+                          &b->reply);
+}
+
+/* The status of a rack, another one for each id, with that reason. */
+static bool
+say_reason(struct bench *b, uint32_t id, const char *reason)
+{
+    const struct condition ready = {STR("Ready"), STR("False"), str_of(reason),
+                                    STR("m"), id};
+    struct intent_status i = {.target = target("rack", "u", "1"),
+                              .action = ACTION_RACK_STATUS,
+                              .status = {STR("{}"), {&ready, 1}}};
     struct buf body = {0};
 
     intent_status_pack(&body, &i);
@@ -994,6 +1011,95 @@ a_status_behind_a_withdrawn_write_still_waits(void **state)
     take(b, 2);
 }
 
+static int
+take_any(struct bench *b)
+{
+    struct intent_slot *s = intents_next(b->t, b->now);
+    int id;
+
+    assert_non_null(s);
+    id = (int)intent_slot_order(s)->id;
+    end(b, s, OUTCOME_DONE, "9");
+    return id;
+}
+
+static void
+say_nodes(struct bench *b, int first, int count)
+{
+    for (int i = first; i < first + count; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "n%d", i);
+        say_node(b, (uint32_t)i, name, "5", "a");
+    }
+}
+
+/* 6.4: what the Nodes change is written once they are done; but not never. */
+static void
+a_passing_status_lets_others_go_first(void **state)
+{
+    struct bench *b = *state;
+
+    say_reason(b, 2000, REASON_PROJECTING);
+    say_status(b, 2001, ACTION_INVENTORY_STATUS, "inventory", "{}");
+    b->now += 100 * MS;
+    assert_int_equal(intents_due(b->t), b->now);
+    say_nodes(b, 1, 1050);
+    assert_int_equal(take_any(b), 2001);
+    for (int i = 1; i <= 998; i++)
+        assert_int_equal(take_any(b), i);
+    assert_int_equal(take_any(b), 2000); /* the thousandth */
+    for (int i = 999; i <= 1050; i++)
+        assert_int_equal(take_any(b), i);
+    take(b, 0);
+    /* And at once where nothing else waits. */
+    say_reason(b, 2002, REASON_PROJECTING);
+    b->now += 100 * MS;
+    assert_int_equal(take_any(b), 2002);
+}
+
+/* It stops being one. */
+static void
+a_status_that_stays_takes_its_turn(void **state)
+{
+    struct bench *b = *state;
+
+    say_reason(b, 1000, REASON_PROJECTING);
+    b->now += 100 * MS;
+    say_nodes(b, 1, 2);
+    say_reason(b, 1001, "Ready");
+    b->now += 100 * MS;
+    say_nodes(b, 3, 1);
+    for (int i = 1; i <= 2; i++)
+        assert_int_equal(take_any(b), i);
+    assert_int_equal(take_any(b), 1001);
+    assert_int_equal(take_any(b), 3);
+    take(b, 0);
+}
+
+/* Nor does it hold up what else is wanted of its rack. */
+static void
+a_rack_whose_status_passes_is_written_in_its_turn(void **state)
+{
+    struct bench *b = *state;
+
+    say_reason(b, 1000, REASON_PROJECTING);
+    b->now += 100 * MS;
+    say_nodes(b, 1, 2);
+    say_rack(b, 3, "u", "1", "{}");
+    say_nodes(b, 4, 2);
+    assert_int_equal(take_any(b), 1);
+    assert_int_equal(take_any(b), 2);
+    withdraw(b, ACTION_RACK_STATUS, "rack");
+    assert_int_equal(take_any(b), 3);
+    say_reason(b, 1001, REASON_PROJECTING);
+    b->now += 100 * MS;
+    assert_int_equal(take_any(b), 4);
+    assert_int_equal(take_any(b), 5);
+    assert_int_equal(take_any(b), 1001);
+    take(b, 0);
+}
+
 /* Many objects in pseudo-random order against the plainest model: what is due
  * must come out, once, in the order of its times. */
 static void
@@ -1075,6 +1181,9 @@ main(void)
         TEST(a_status_does_not_wait_for_ever),
         TEST(a_status_said_in_flight_waits_for_quiet),
         TEST(a_status_behind_a_withdrawn_write_still_waits),
+        TEST(a_passing_status_lets_others_go_first),
+        TEST(a_status_that_stays_takes_its_turn),
+        TEST(a_rack_whose_status_passes_is_written_in_its_turn),
         TEST(many_objects_come_out_in_time),
     };
 
