@@ -9,6 +9,7 @@
 #include "common/map.h"
 #include "common/mem.h"
 #include "informer/resource.h"
+#include "supervisor/mokkactl/applied.h"
 #include "supervisor/mokkactl/defaults.h"
 #include "supervisor/mokkactl/managed.h"
 #include "supervisor/mokkactl/node_wire.h"
@@ -227,8 +228,14 @@ check_twins(const struct cluster *c, unsigned shelf, const char *name,
     }
     if (twin == NULL)
         return 0;
-    return err_set(err, "%s was given already: %s %s in %s:%zu", what,
-                   twin->schema->kind, twin->name, twin->file, twin->line);
+    if (twin->read)
+        return err_set(err, "%s is in the cluster: %s %s", what,
+                       twin->schema->kind, twin->name);
+    return err_set(err,
+                   "%s was given already: %s %s in %s:%zu; take one of them "
+                   "out",
+                   what, twin->schema->kind, twin->name, twin->file,
+                   twin->line);
 }
 
 static void
@@ -270,9 +277,20 @@ fill_given(struct cluster *c, struct stored *o, json_t *object)
     stored_settle(o);
 }
 
-int
-cluster_add(struct cluster *c, const struct schema *schema, json_t *object,
-            const struct place *place, struct err *err)
+/* What it is, where that stands, and that the informer sees it. */
+static int
+take_given(struct cluster *c, struct stored *o, json_t *object,
+           const struct place *place, struct err *err)
+{
+    fill_given(c, o, object);
+    o->file = keep_text(&c->files, place->file);
+    o->line = place->line;
+    return publish(c, o, object, err);
+}
+
+static int
+add_new(struct cluster *c, const struct schema *schema, json_t *object,
+        bool read, const struct place *place, struct err *err)
 {
     json_t *metadata = json_object_get(object, "metadata");
     unsigned shelf = shelf_of(schema);
@@ -285,10 +303,8 @@ cluster_add(struct cluster *c, const struct schema *schema, json_t *object,
     if (check_twins(c, shelf, name, uid, err) != 0)
         return -1;
     o = stored_new(schema, shelf, name, uid);
-    fill_given(c, o, object);
-    o->file = keep_text(&c->files, place->file);
-    o->line = place->line;
-    if (publish(c, o, object, err) != 0) {
+    o->read = read;
+    if (take_given(c, o, object, place, err) != 0) {
         stored_free(o);
         return -1;
     }
@@ -297,6 +313,39 @@ cluster_add(struct cluster *c, const struct schema *schema, json_t *object,
     put_there(c, o);
     c->given++;
     return 0;
+}
+
+/* A file's object in the place of the server's. */
+static int
+replace(struct cluster *c, struct stored *o, json_t *object,
+        const struct place *place, struct err *err)
+{
+    if (applied(object, o, err) != 0)
+        return -1;
+    c->adopted -= o->ours != 0;
+    o->ours = 0;
+    o->read = false;
+    stored_forget_rack(o);
+    return take_given(c, o, object, place, err);
+}
+
+int
+cluster_add(struct cluster *c, const struct schema *schema, json_t *object,
+            const struct place *place, struct err *err)
+{
+    struct stored *standing = cluster_get(
+        c, shelf_of(schema), kube_json_text(object, "metadata.name"));
+
+    if (standing != NULL && standing->read)
+        return replace(c, standing, object, place, err);
+    return add_new(c, schema, object, false, place, err);
+}
+
+int
+cluster_add_read(struct cluster *c, const struct schema *schema, json_t *object,
+                 const struct place *place, struct err *err)
+{
+    return add_new(c, schema, object, true, place, err);
 }
 
 /* ---- writes ------------------------------------------------------------ */

@@ -26,10 +26,17 @@ struct cluster *cluster_new(unsigned keep);
 /* NULL is fine. */
 void cluster_free(struct cluster *c);
 
-/* Adds an object that is as its schema says; what it does not have of uid and
- * so on gets its default. -1 and err if another one has its name or uid. */
+/* Adds an object of a file that is as its schema says; what it does not have of
+ * uid and so on gets its default.  One that was read from a server is replaced
+ * as by kubectl apply (applied.h). -1 and err if another one has its name or
+ * uid. */
 int cluster_add(struct cluster *c, const struct schema *schema, json_t *object,
                 const struct place *place, struct err *err);
+
+/* The same, of an object that was read from a server. */
+int cluster_add_read(struct cluster *c, const struct schema *schema,
+                     json_t *object, const struct place *place,
+                     struct err *err);
 
 /* The object of that name that is there now, or NULL. */
 struct stored *cluster_get(const struct cluster *c, unsigned shelf,

@@ -46,7 +46,7 @@ take(void *arg, const struct schema *schema, json_t *object,
     struct reading *r = arg;
     struct err err;
 
-    if (cluster_add(r->cluster, schema, object, place, &err) != 0)
+    if (cluster_add_read(r->cluster, schema, object, place, &err) != 0)
         problem(r->problems, PROBLEM_ERROR, place, "%s", err.text);
 }
 

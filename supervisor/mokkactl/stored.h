@@ -22,6 +22,7 @@ struct stored {
     char *name, *uid; /* NUL-terminated */
     const char *file; /* where it was given; NULL: the plan made it */
     size_t line;
+    bool read;           /* from a server: a file's may come in its place */
     char *now[PARTS];    /* NULL: there is none */
     char *before[PARTS]; /* of one that moved: as it was given */
     bool moved[PARTS];   /* is not what was given any more */

@@ -222,6 +222,41 @@ class Laptop(DebuggingTest):
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         self.assertIn(b"/nowhere", done.stderr)
 
+    def racks(self):
+        return {r["metadata"]["name"]
+                for r in self.cluster.api.get(f"{harness.GROUP}/sgpuracks")["items"]}
+
+    def plan_of(self, *objects):
+        """The difference that applying the objects would make."""
+        file = pathlib.Path(self.folder.name, "objects.json")
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        done = self.ctl("plan", "--diff", "-f", str(file))
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return done.stdout.decode()
+
+    def test_8_plan_of_what_applying_a_file_would_do(self):
+        self.begin()
+        inventory = f"{harness.GROUP}/sgpuinventories/demo"
+        demo = self.cluster.api.get(inventory)
+        self.assertEqual(self.plan_of(demo), "")
+        smaller = json.loads(json.dumps(demo))
+        smaller["spec"]["rackGroups"][0]["count"] = 1
+        whole = self.plan_of(smaller)
+        self.assertEqual(len(re.findall(r"(?m)^delete SGPURack .* CapacityShrink$", whole)), 2)
+        # What only a server sets need not be there: the plan is the same.
+        bare = {"apiVersion": demo["apiVersion"], "kind": demo["kind"],
+                "metadata": {"name": "demo"}, "spec": smaller["spec"]}
+        self.assertEqual(self.plan_of(bare), whole)
+        # It is what happens.
+        names = set(re.findall(r"(?m)^delete SGPURack (\S+)", whole))
+        racks = self.racks()
+        self.cluster.api.merge(inventory, {"spec": smaller["spec"]})
+        wait_for("the racks", 30, lambda: self.racks() == racks - names)
+        # A Node's labels, too; the others stay.
+        away = {"apiVersion": "v1", "kind": "Node", "metadata": {
+            "name": "sim-000", "labels": {"mokka.nvidia.com/pool": "elsewhere"}}}
+        self.assertIn("Node sim-000: SelectorMismatch", self.plan_of(away))
+
     def test_8_what_cannot_be_read_is_said(self):
         self.begin()
         done = self.ctl("why", "sim-000", kubeconfig="/nowhere")

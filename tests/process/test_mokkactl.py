@@ -499,10 +499,10 @@ class Files(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(
             done.stderr, f"{two}:2: error: document 1, SGPURackProfile p: the same object was given "
-            f"already: SGPURackProfile p in {one}:2\n")
+            f"already: SGPURackProfile p in {one}:2; take one of them out\n")
         done = run(["plan", "-f", self.folder])
         self.assertIn(f"{two}:2: error: document 1, SGPURackProfile p: the same object was given "
-                      f"already: SGPURackProfile p in {one}:2\n", done.stderr)
+                      f"already: SGPURackProfile p in {one}:2; take one of them out\n", done.stderr)
 
 
 class BadInput(Files):

@@ -161,6 +161,77 @@ test_what_is_given_is_kept(void **state)
 }
 
 static void
+read_one(struct cluster *c, const char *kind, const char *text)
+{
+    static const struct place place = {.file = "/a/list"};
+    json_t *object = parse(text);
+    struct err err;
+
+    assert_int_equal(cluster_add_read(c, schema_of(kind), object, &place, &err),
+                     0);
+    json_decref(object);
+}
+
+#define READ_NODE                                                              \
+    NODE("n-1", ",\"uid\":\"u-1\",\"creationTimestamp\":"                      \
+                "\"2020-01-01T00:00:00Z\",\"resourceVersion\":\"9\","          \
+                "\"annotations\":{\"mokka.nvidia.com/sgpu-assignment\":"       \
+                "\"x\"}")
+
+static void
+test_a_file_takes_the_place_of_what_was_read(void **state)
+{
+    struct cluster *c = cluster_new(0);
+    struct err err;
+    json_t *m;
+
+    (void)state;
+    read_one(c, "Node", READ_NODE);
+    assert_int_equal(cluster_adopted(c), 1);
+    assert_int_equal(
+        add(c, "Node",
+            "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{"
+            "\"name\":\"n-1\",\"labels\":{\"pool\":\"b\"},"
+            "\"resourceVersion\":\"3\"}}",
+            &err),
+        0);
+    m = part(c, KIND_NODE, "n-1", PART_METADATA);
+    expect_text(m, "uid", "u-1");
+    expect_text(m, "resourceVersion", "9");
+    expect_text(m, "creationTimestamp", "2020-01-01T00:00:00Z");
+    expect_text(json_object_get(m, "labels"), "pool", "b");
+    assert_int_equal(json_object_size(json_object_get(m, "labels")), 2);
+    assert_int_equal(json_object_size(json_object_get(m, "annotations")), 1);
+    json_decref(m);
+    assert_int_equal(cluster_given(c), 1);
+    assert_int_equal(cluster_adopted(c), 1);
+    assert_false(stored_differs(cluster_get(c, KIND_NODE, "n-1")));
+    /* Among files it stays an error. */
+    assert_int_equal(add(c, "Node", NODE("n-1", ""), &err), -1);
+    assert_non_null(strstr(err.text, "take one of them out"));
+    cluster_free(c);
+}
+
+static void
+test_a_file_of_another_object_is_refused(void **state)
+{
+    struct cluster *c = cluster_new(0);
+    struct err err;
+
+    (void)state;
+    read_one(c, "Node", READ_NODE);
+    assert_int_equal(add(c, "Node", NODE("n-1", ",\"uid\":\"other\""), &err),
+                     -1);
+    assert_string_equal(err.text,
+                        "its uid is other, but the cluster's object of that "
+                        "name has u-1: leave metadata.uid out");
+    assert_int_equal(add(c, "Node", NODE("n-2", ",\"uid\":\"u-1\""), &err), -1);
+    assert_string_equal(err.text, "an object with this uid is in the cluster: "
+                                  "Node n-1");
+    cluster_free(c);
+}
+
+static void
 test_twins_are_refused(void **state)
 {
     struct cluster *c = cluster_new(0);
@@ -171,10 +242,10 @@ test_twins_are_refused(void **state)
     assert_int_equal(add(c, "Node", NODE("n-1", ",\"uid\":\"v\""), &err), -1);
     assert_string_equal(err.text,
                         "the same object was given already: Node n-1 in "
-                        "file:7");
+                        "file:7; take one of them out");
     assert_int_equal(add(c, "Node", NODE("n-2", ",\"uid\":\"u\""), &err), -1);
     assert_string_equal(err.text, "an object with this uid was given already: "
-                                  "Node n-1 in file:7");
+                                  "Node n-1 in file:7; take one of them out");
     assert_int_equal(cluster_given(c), 1);
     cluster_free(c);
 }
@@ -736,6 +807,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults_are_stated),
         cmocka_unit_test(test_what_is_given_is_kept),
+        cmocka_unit_test(test_a_file_takes_the_place_of_what_was_read),
+        cmocka_unit_test(test_a_file_of_another_object_is_refused),
         cmocka_unit_test(test_twins_are_refused),
         cmocka_unit_test(test_the_selector_of_the_feed),
         cmocka_unit_test(test_a_node_is_projected_and_released),
