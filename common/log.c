@@ -19,7 +19,9 @@ static struct {
     int fd;
     log_take_fn *take;
     void *arg;
-} self = {"control-plane", 0, LOG_INFO, LOG_JSON, STDOUT_FILENO, NULL, NULL};
+    bool holding;
+    struct buf held;
+} self = {.worker = "control-plane", .level = LOG_INFO, .fd = STDOUT_FILENO};
 
 static const struct {
     const char *name;
@@ -134,6 +136,26 @@ put(const struct buf *line)
 }
 
 void
+log_hold(void)
+{
+    self.holding = true;
+}
+
+void
+log_let_go(void)
+{
+    put(&self.held);
+    log_drop();
+}
+
+void
+log_drop(void)
+{
+    self.holding = false;
+    buf_fini(&self.held);
+}
+
+void
 log_write(enum log_level level, const char *msg, const struct log_field *fields)
 {
     void (*add)(struct buf *, const struct log_field *) =
@@ -169,6 +191,9 @@ log_write(enum log_level level, const char *msg, const struct log_field *fields)
         add(&line, &own[1]);
     }
     buf_addz(&line, self.format == LOG_JSON ? "}\n" : "\n");
-    put(&line);
+    if (self.holding)
+        buf_adds(&self.held, buf_str(&line));
+    else
+        put(&line);
     buf_fini(&line);
 }

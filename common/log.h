@@ -34,6 +34,12 @@ void log_set_level(enum log_level level);
 /* Writes the lines to fd instead of stdout (a replayer's stdout is data). */
 void log_to(int fd);
 
+/* From now on lines are kept, until they are let go in their order, or dropped.
+ * Without a hold both do nothing. */
+void log_hold(void);
+void log_let_go(void);
+void log_drop(void);
+
 struct log_field;
 
 /* Gives each line of that level or above to take instead of writing it, for a

@@ -92,7 +92,11 @@ struct process *process_of(struct supervisor *sup, enum role role);
 /* Readiness and what hangs on it: told to whoever hears it when it changed. */
 void supervisor_review(struct supervisor *sup);
 
-/* Begins the stop, unless it has begun. */
+/* A worker runs: once all of them do, the start has not failed. */
+void supervisor_started(struct supervisor *sup);
+
+/* Begins the stop, unless it has begun. With a status, and before anybody
+ * contends for the Lease, it is an end at once. */
 void supervisor_stop(struct supervisor *sup);
 
 /* A worker has ended for good: the next turn of the stop, if it was the last of

@@ -141,6 +141,7 @@ do_announce(struct process *p)
     log_info("worker running", F_INT("pid", p->pid),
              F_INT("milliseconds", (clock_now() - p->child.started) / CLOCK_MS),
              F_STR("worker", p->row->name), F_INT("generation", p->generation));
+    supervisor_started(p->sup);
     control_worker_runs(p);
     life_back(p);
 }

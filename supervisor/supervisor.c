@@ -88,6 +88,20 @@ supervisor_review(struct supervisor *sup)
     arm_grace(sup, now);
 }
 
+/* What the start said is held back for a moment: where it fails, as with a
+ * kubeconfig that cannot be used, one line alone says so. */
+void
+supervisor_started(struct supervisor *sup)
+{
+    for (size_t i = 0; i < PROCESSES; i++) {
+        const struct process *p = &sup->processes[i];
+
+        if (p->child.state != CHILD_RUNNING && !p->held)
+            return;
+    }
+    log_let_go();
+}
+
 /* The stop goes by turns: the next one begins once everyone of those before has
  * ended. */
 void
@@ -112,11 +126,25 @@ supervisor_next_turn(struct supervisor *sup)
     }
 }
 
+/* Before anybody contends for the Lease there is nothing to hand over. */
+static void
+end_at_once(struct supervisor *sup)
+{
+    log_drop();
+    sup->health.stopping = true;
+    event_base_loopbreak(sup->base);
+}
+
 void
 supervisor_stop(struct supervisor *sup)
 {
     if (sup->health.stopping)
         return;
+    if (sup->status != 0 && !sup->contending) {
+        end_at_once(sup);
+        return;
+    }
+    log_let_go();
     log_info("stopping");
     sup->health.stopping = true;
     sup->stop_began = clock_now();
@@ -170,6 +198,7 @@ on_beat(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
+    log_let_go();
     process_beat(arg);
 }
 
@@ -289,6 +318,7 @@ supervisor_run(const struct options *options, struct err *err)
     if (process_check_programs(err) != 0)
         return 1;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    log_hold();
     sup.base = event_base_new();
     if (sup.base == NULL)
         fatal("no event loop");
@@ -299,6 +329,7 @@ supervisor_run(const struct options *options, struct err *err)
     sup.identity = make_identity();
     sup.memory = memory_limit("");
     if (open_resources(&sup, err) != 0) {
+        log_drop();
         release(&sup);
         return 1;
     }

@@ -29,11 +29,15 @@ static int
 add_file(struct files *files, char *name, struct err *err)
 {
     struct buf text = {0};
-    int rc = file_read(name, FILE_MAX, &text, err);
+    struct err why;
+    int rc = file_read(name, FILE_MAX, &text, &why);
 
     files->names[files->n] = name;
     if (rc < 0)
-        err_prefix(err, "kubeconfig");
+        err_set(err,
+                "kubeconfig: %s: name one that can be read with "
+                "--kubeconfig",
+                why.text);
     else
         files->roots[files->n] = kube_yaml_parse(buf_str(&text), name, err);
     file_wipe(&text);

@@ -192,6 +192,8 @@ class BadInput(unittest.TestCase):
         self.assertTrue(text.startswith("control-plane: "), text)
         for word in wanted:
             self.assertIn(word, text)
+        # Nothing that went well before it hides it.
+        self.assertEqual(plane.log.read_text(), "")
 
     def test_unknown_flag(self):
         self.fails(self.plane("--wrokers", "3"), "--wrokers", "--help")

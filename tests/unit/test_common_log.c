@@ -41,6 +41,30 @@ end(char *text, size_t size)
 }
 
 static void
+test_lines_are_held_and_let_go_in_order_or_dropped(void **state)
+{
+    char text[1000];
+
+    (void)state;
+    begin(LOG_INFO, LOG_PLAIN);
+    log_hold();
+    log_info("dropped");
+    log_drop();
+    log_hold();
+    log_info("one");
+    log_error("two");
+    log_let_go();
+    log_info("three");
+    log_let_go();
+    end(text, sizeof(text));
+    assert_null(strstr(text, "dropped"));
+    assert_true(strstr(text, "one") < strstr(text, "two"));
+    assert_true(strstr(text, "two") < strstr(text, "three"));
+    assert_non_null(strstr(text, "one"));
+    assert_null(strstr(strstr(text, "three"), "one"));
+}
+
+static void
 test_a_line_is_json_with_its_keys_in_order(void **state)
 {
     static const char *const keys[] = {"level", "time",   "msg",       "node",
@@ -186,6 +210,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines_are_held_and_let_go_in_order_or_dropped),
         cmocka_unit_test(test_a_line_is_json_with_its_keys_in_order),
         cmocka_unit_test(test_time_has_milliseconds_and_ends_in_z),
         cmocka_unit_test(test_levels_are_named_and_lower_ones_left_out),
