@@ -84,6 +84,8 @@ on_crash(int number, siginfo_t *info, void *context)
     /* What follows may crash in turn, so this much is noted first. */
     if (info->si_code > 0)
         crash.address = (uint64_t)(uintptr_t)info->si_addr;
+    else
+        crash.sender = info->si_pid;
     trace_note_crash(self.trace, &crash);
     sigaction(number, &self.before[place_of(number)], NULL);
     add_stack(&crash, program_counter(context));

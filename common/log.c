@@ -183,6 +183,8 @@ log_write(enum log_level level, const char *msg, const struct log_field *fields)
         buf_printf(&line, "%s %-5s %s", now, names[level].name, msg);
     }
     for (; fields->key != NULL; fields++) {
+        if (*fields->key == '\0')
+            continue;
         named = named || strcmp(fields->key, "worker") == 0;
         add(&line, fields);
     }

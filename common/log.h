@@ -50,7 +50,7 @@ typedef void log_take_fn(void *arg, enum log_level level, const char *msg,
 void log_hand_to(log_take_fn *take, void *arg);
 
 struct log_field {
-    const char *key;  /* NULL ends the list */
+    const char *key;  /* NULL ends the list; "": left out */
     const char *text; /* a string, or NULL for number */
     int64_t number;
 };
@@ -62,7 +62,15 @@ log_text(const char *key, const char *value)
     return (struct log_field){key, value == NULL ? "" : value, 0};
 }
 
+/* The same, left out if there is nothing in it. */
+static inline struct log_field
+log_some(const char *key, const char *value)
+{
+    return log_text(value == NULL || *value == '\0' ? "" : key, value);
+}
+
 #define F_STR(key, value) log_text(key, value)
+#define F_SOME(key, value) log_some(key, value)
 #define F_INT(key, value) ((struct log_field){key, NULL, (int64_t)(value)})
 
 void log_write(enum log_level level, const char *msg,

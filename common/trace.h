@@ -37,6 +37,7 @@ struct trace_crash {
     int signal;       /* 0: none was noted */
     int code;         /* si_code */
     uint64_t address; /* si_addr; of a fault only */
+    int64_t sender;   /* si_pid of who sent it; 0: a fault, or not known */
     /* Where it was, innermost first: offsets in the executable where inside,
      * else addresses. */
     unsigned depth;

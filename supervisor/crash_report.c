@@ -60,25 +60,81 @@ add_stack(struct buf *line, const char *worker, const struct trace_crash *crash)
     buf_addc(line, '\0');
 }
 
-void
-crash_report(const char *worker, uint64_t generation, const struct trace *trace)
+/* The name of a process that is still there; else "". */
+static void
+read_name(int64_t pid, char *name, int size)
 {
-    struct trace_crash crash;
-    struct buf stack = {0}, frames = {0};
-    char address[32];
+    char path[64];
+    FILE *file;
 
-    if (trace == NULL)
-        return;
-    trace_crash(trace, &crash);
-    add_stack(&stack, worker, &crash);
-    add_frames(&frames, trace);
-    snprintf(address, sizeof(address), "0x%" PRIx64, crash.address);
-    log_warn("crash report",
-             F_STR("signal", crash.signal == 0 ? "" : strsignal(crash.signal)),
-             F_STR("address", crash.signal == 0 ? "" : address),
-             F_STR("stack", buf_bytes(&stack)), F_STR("build", MOKKA_BUILD_ID),
-             F_STR("frames", buf_bytes(&frames)), F_STR("worker", worker),
-             F_INT("generation", generation));
+    snprintf(path, sizeof(path), "/proc/%" PRId64 "/comm", pid);
+    file = fopen(path, "re");
+    if (file == NULL || fgets(name, size, file) == NULL)
+        name[0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    if (file != NULL)
+        fclose(file);
+}
+
+static void
+tell_sender(const struct crash *death, int64_t sender, char *text, size_t size)
+{
+    char name[32] = "the worker itself";
+
+    if (sender != death->pid)
+        read_name(sender, name, sizeof(name));
+    if (name[0] == '\0')
+        snprintf(text, size, "process %" PRId64, sender);
+    else
+        snprintf(text, size, "process %" PRId64 " (%s)", sender, name);
+}
+
+static void
+tell_killer(const struct crash *death, const struct trace_crash *crash,
+            char *text, size_t size)
+{
+    if (death->killer[0] != '\0')
+        snprintf(text, size, "%s", death->killer);
+    else if (crash->sender > 0)
+        tell_sender(death, crash->sender, text, size);
+}
+
+static void
+tell_memory(const struct crash *death, char *text, size_t size)
+{
+    char limit[64] = "";
+
+    if (death->limit > 0)
+        snprintf(limit, sizeof(limit), ", limit %" PRId64 " MiB",
+                 death->limit >> 20);
+    if (death->peak > 0)
+        snprintf(text, size, "peak %" PRId64 " MiB%s", death->peak >> 20,
+                 limit);
+}
+
+void
+crash_report(const struct crash *death)
+{
+    struct trace_crash crash = {0};
+    struct buf stack = {0}, frames = {0};
+    char address[32] = "", killer[256] = "", memory[128] = "";
+
+    if (death->trace != NULL) {
+        trace_crash(death->trace, &crash);
+        add_frames(&frames, death->trace);
+    }
+    add_stack(&stack, death->worker, &crash);
+    if (crash.signal != 0 && crash.sender == 0)
+        snprintf(address, sizeof(address), "0x%" PRIx64, crash.address);
+    tell_killer(death, &crash, killer, sizeof(killer));
+    tell_memory(death, memory, sizeof(memory));
+    log_warn(
+        "crash report", F_SOME("cause", death->cause),
+        F_SOME("killedBy", killer), F_SOME("memory", memory),
+        F_SOME("signal", crash.signal == 0 ? "" : strsignal(crash.signal)),
+        F_SOME("address", address), F_SOME("stack", buf_bytes(&stack)),
+        F_STR("build", MOKKA_BUILD_ID), F_SOME("frames", buf_bytes(&frames)),
+        F_STR("worker", death->worker), F_INT("generation", death->generation));
     buf_fini(&stack);
     buf_fini(&frames);
 }

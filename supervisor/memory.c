@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/mem.h"
+
 /* Of each worker, and of the supervisor: libraries, stacks, what is empty. */
 #define BASE ((int64_t)8 << 20)
 
@@ -83,11 +85,38 @@ group_limit(const char *root, const char *tree, const char *group,
     }
 }
 
-int64_t
-memory_limit(const char *root)
+/* How many the kernel has killed, by the file of the group, or of the root that
+ * a container sees; the groups above have others' in theirs. */
+static int64_t
+group_kills(const char *root, const char *tree, const char *group,
+            const char *file)
+{
+    const char *const folders[] = {group, ""};
+    char path[PATH_MAX], text[1024];
+
+    for (size_t i = 0; i < nitems(folders); i++) {
+        const char *at;
+
+        if (snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s%s/%s", root, tree,
+                     folders[i], file) >= (int)sizeof(path) ||
+            !read_text(path, text, sizeof(text)))
+            continue;
+        at = strstr(text, "oom_kill ");
+        return at == NULL ? 0 : strtoll(at + strlen("oom_kill "), NULL, 10);
+    }
+    return 0;
+}
+
+/* A number of the group that counts for memory, of either version; 0: there is
+ * none. */
+static int64_t
+of_group(const char *root,
+         int64_t (*read)(const char *root, const char *tree, const char *group,
+                         const char *file),
+         const char *file, const char *file_of_1)
 {
     char path[PATH_MAX], text[8192];
-    int64_t limit = 0;
+    int64_t found = 0;
     char *rest = text;
     char *line;
 
@@ -102,14 +131,25 @@ memory_limit(const char *root)
             continue;
         *group++ = '\0';
         if (kind[1] == '\0')
-            limit = group_limit(root, "", group, "memory.max");
+            found = read(root, "", group, file);
         else if (strcmp(kind + 1, "memory") == 0)
-            limit =
-                group_limit(root, "/memory", group, "memory.limit_in_bytes");
-        if (limit != 0)
+            found = read(root, "/memory", group, file_of_1);
+        if (found != 0)
             break;
     }
-    return limit;
+    return found;
+}
+
+int64_t
+memory_limit(const char *root)
+{
+    return of_group(root, group_limit, "memory.max", "memory.limit_in_bytes");
+}
+
+int64_t
+memory_kills(const char *root)
+{
+    return of_group(root, group_kills, "memory.events", "memory.oom_control");
 }
 
 int64_t

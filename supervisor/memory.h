@@ -16,6 +16,10 @@
  * there is none.  root is "" (tests have another). */
 int64_t memory_limit(const char *root);
 
+/* How many processes of the control group the kernel has killed for memory so
+ * far; 0, too, where that cannot be read. */
+int64_t memory_kills(const char *root);
+
 /* What a worker may have of that limit: a base that every process has, and its
  * percents (SANDBOX of topology.def) of the rest.  All of them and the
  * supervisor stay below the limit.  0: no limit, or too little to be shared. */

@@ -44,6 +44,7 @@ struct process {
     pid_t pid;           /* 0: none */
     pid_t dead;          /* the last one that ended */
     char cause[64];      /* how it ended */
+    const char *killed;  /* why we end the present process; NULL: we do not */
     unsigned untold;     /* deaths that nobody has been told of */
     bool back_untold;    /* likewise, that it is back after one */
     bool given_up;       /* its last death was one too many */
@@ -74,6 +75,7 @@ struct supervisor {
     char *address;   /* of the HTTP listener, with its real port */
     int64_t started; /* clock_wall() */
     int64_t memory;  /* limit of the container; 0: none */
+    int64_t kills;   /* by the kernel, for memory, that are accounted for */
     int resources[RESOURCE_COUNT];
     struct lease_page *page;
     uint64_t term; /* the running term; 0: none */

@@ -15,6 +15,7 @@
 #include "supervisor/crash_report.h"
 #include "supervisor/heard.h"
 #include "supervisor/life.h"
+#include "supervisor/memory.h"
 #include "supervisor/spawn.h"
 #include "supervisor/wire.h"
 
@@ -108,6 +109,7 @@ do_spawn(struct process *p)
     p->started = clock_wall();
     p->watchdog = (struct watchdog){0};
     p->sandboxed = false;
+    p->killed = NULL;
     renew_trace(p);
     p->lent = control_borrows(p);
     p->pid =
@@ -153,9 +155,47 @@ do_tell(struct process *p)
         chan_send(p->control, MSG_STOP, 0, STR(""));
 }
 
-/* What hangs on the process that was. */
+static const char by_kernel[] = "the kernel, for memory";
+
+/* Who ended it; "": nobody did, or its trace knows better. */
+static const char *
+killer_of(struct process *p, int signal_number)
+{
+    int64_t kills = signal_number == SIGKILL ? memory_kills("") : 0;
+    bool by_memory = kills > p->sup->kills;
+
+    if (by_memory)
+        p->sup->kills++;
+    if (p->killed != NULL &&
+        (signal_number == SIGKILL || signal_number == SIGABRT))
+        return p->killed;
+    if (by_memory)
+        return by_kernel;
+    return signal_number == SIGKILL
+               ? "not us: somebody's kill -9, or the kernel (its log says)"
+               : "";
+}
+
 static void
-forget_process(struct process *p)
+report_death(struct process *p, int signal_number, int64_t peak)
+{
+    if (p->sup->health.stopping || p->child.wanted)
+        return;
+    crash_report(&(struct crash){
+        .worker = p->row->name,
+        .generation = p->generation,
+        .pid = p->dead,
+        .cause = p->cause,
+        .killer = killer_of(p, signal_number),
+        .peak = peak,
+        .limit = memory_share(p->sup->memory, p->row->role),
+        .trace = p->trace,
+    });
+}
+
+/* What hangs on the process that was: how it ended is known. */
+static void
+forget_process(struct process *p, int signal_number, int64_t peak)
 {
     p->dead = p->pid;
     p->pid = 0;
@@ -169,8 +209,7 @@ forget_process(struct process *p)
     p->control = NULL;
     close_trace(p);
     control_worker_died(p);
-    if (!p->sup->health.stopping && !p->child.wanted)
-        crash_report(p->row->name, p->generation, p->trace);
+    report_death(p, signal_number, peak);
     process_step(p, CHILD_EXIT);
 }
 
@@ -182,7 +221,7 @@ take_back(struct process *p)
     p->control = NULL;
     snprintf(p->cause, sizeof(p->cause), "lent to process %d, which is over",
              (int)p->pid);
-    forget_process(p);
+    forget_process(p, 0, 0);
 }
 
 static void
@@ -286,12 +325,27 @@ arm(struct process *p)
     event_add(p->timer, &tv);
 }
 
+/* Why an event makes us end a process. */
+static const char *
+our_reason(enum child_event event)
+{
+    static const char *const reasons[CHILD_EVENTS] = {
+        [CHILD_LATE] = "the supervisor: a step took too long",
+        [CHILD_CUT] = "the supervisor: its control link ended, or broke a rule",
+        [CHILD_SILENT] = "the supervisor: it answered no ping",
+    };
+
+    return reasons[event];
+}
+
 void
 process_step(struct process *p, enum child_event event)
 {
     enum child_state before = p->child.state;
     enum child_action action = child_step(&p->child, event, clock_now());
 
+    if (action == CHILD_KILL || action == CHILD_ABORT)
+        p->killed = our_reason(event);
     if (p->child.state != before)
         p->since = clock_wall();
     actions[action](p);
@@ -384,10 +438,10 @@ tell_cause(int status, char *text, size_t size)
 }
 
 static void
-on_exit_of(struct process *p, int status)
+on_exit_of(struct process *p, int status, int64_t peak)
 {
     tell_cause(status, p->cause, sizeof(p->cause));
-    forget_process(p);
+    forget_process(p, WIFSIGNALED(status) ? WTERMSIG(status) : 0, peak);
 }
 
 void
@@ -442,9 +496,9 @@ process_check_programs(struct err *err)
 }
 
 void
-process_reaped(struct supervisor *sup, pid_t pid, int status)
+process_reaped(struct supervisor *sup, pid_t pid, int status, int64_t peak)
 {
     for (size_t i = 0; i < PROCESSES; i++)
         if (sup->processes[i].pid == pid)
-            on_exit_of(&sup->processes[i], status);
+            on_exit_of(&sup->processes[i], status, peak);
 }

@@ -25,8 +25,9 @@ void process_beat(struct supervisor *sup);
 void process_step(struct process *p, enum child_event event);
 
 /* A process that is nobody's, or one of the workers', has ended with that
- * status of waitpid. */
-void process_reaped(struct supervisor *sup, pid_t pid, int status);
+ * status of waitpid, and had so many bytes of memory at most. */
+void process_reaped(struct supervisor *sup, pid_t pid, int status,
+                    int64_t peak);
 
 /* Nobody outlives the supervisor; whoever is left is ended and reaped. */
 void process_end_all(struct supervisor *sup);

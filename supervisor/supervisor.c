@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,13 +177,14 @@ static void
 on_child_signal(evutil_socket_t signal_number, short what, void *arg)
 {
     struct supervisor *sup = arg;
+    struct rusage used;
     pid_t pid;
     int status;
 
     (void)signal_number;
     (void)what;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        process_reaped(sup, pid, status);
+    while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0)
+        process_reaped(sup, pid, status, (int64_t)used.ru_maxrss << 10);
 }
 
 static void
@@ -328,6 +330,7 @@ supervisor_run(const struct options *options, struct err *err)
         fatal("no event for a timer");
     sup.identity = make_identity();
     sup.memory = memory_limit("");
+    sup.kills = memory_kills("");
     if (open_resources(&sup, err) != 0) {
         log_drop();
         release(&sup);

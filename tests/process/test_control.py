@@ -452,6 +452,9 @@ class Crash(ControlTest):
         for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT):
             report, = self.kill("placer", number)
             self.assertEqual(report["signal"], signal.strsignal(number))
+            # It was sent, by this very process, and is no fault at an address.
+            self.assertRegex(report["killedBy"], rf"process {os.getpid()} \(python3?.*\)")
+            self.assertNotIn("address", report)
             self.assertRegex(report["stack"], r"placer\+0x[0-9a-f]+")
             self.assertEqual(report["build"], self.build)
             self.assertRegex(report["frames"], r"-\d+ms from informer \w+ #0 \d+B .*(demo|sim-)")
@@ -464,10 +467,14 @@ class Crash(ControlTest):
             check=True, stdout=subprocess.PIPE, text=True).stdout
         self.assertRegex(text, r"worker_main\n.*common/worker\.c:\d+")
 
-    def test_a_killed_one_has_its_frames_in_the_report_and_no_signal(self):
+    def test_of_a_killed_one_the_report_has_what_is_known_and_nothing_empty(self):
         report, = self.kill("informer", signal.SIGKILL)
-        self.assertEqual((report["signal"], report["stack"]), ("", ""))
+        self.assertEqual(report["cause"], "signal 9 (Killed)")
+        self.assertIn("not us", report["killedBy"])
+        self.assertRegex(report["memory"], r"^peak [1-9]\d* MiB")
         self.assertIn("to placer", report["frames"])
+        self.assertEqual([key for key, value in report.items() if value == ""], [])
+        self.assertFalse({"signal", "stack", "address"} & set(report))
 
     def test_J03_workers_that_are_stopped_do_not_outlive_the_supervisor(self):
         plane = self.plane()
@@ -520,6 +527,9 @@ class Watchdog(ControlTest):
                                      generation=before[name]["generation"] + 1)
             self.assertIn("signal 6", found["lastCause"])
             self.assertEqual(len(self.shared.lines(msg="worker is silent", worker=name)), 1)
+            self.assertEqual(
+                self.shared.lines(msg="crash report", worker=name)[-1]["killedBy"],
+                "the supervisor: it answered no ping")
         took = time.monotonic() - began
         print(f"  back after {took:.1f} s")
         self.assertGreater(took, 14)

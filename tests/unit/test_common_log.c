@@ -51,13 +51,16 @@ test_lines_are_held_and_let_go_in_order_or_dropped(void **state)
     log_info("dropped");
     log_drop();
     log_hold();
-    log_info("one");
-    log_error("two");
+    log_info("one", F_SOME("none", ""), F_SOME("some", "x"));
+    log_error("two", F_SOME("missing", NULL));
     log_let_go();
     log_info("three");
     log_let_go();
     end(text, sizeof(text));
     assert_null(strstr(text, "dropped"));
+    assert_null(strstr(text, "none"));
+    assert_null(strstr(text, "missing"));
+    assert_non_null(strstr(text, "one some=x worker="));
     assert_true(strstr(text, "one") < strstr(text, "two"));
     assert_true(strstr(text, "two") < strstr(text, "three"));
     assert_non_null(strstr(text, "one"));

@@ -70,6 +70,23 @@ test_nothing_is_known_without_control_groups(void **state)
 }
 
 static void
+test_kills_of_the_own_group_are_counted(void **state)
+{
+    assert_int_equal(memory_kills(*state), 0);
+    put(*state, "proc/self/cgroup", "0::/kubepods/pod1/c1\n");
+    put(*state, "sys/fs/cgroup/memory.events", "oom 9\noom_kill 3\n");
+    assert_int_equal(memory_kills(*state), 3); /* of the root, in a container */
+    put(*state, "sys/fs/cgroup/kubepods/pod1/memory.events", "oom_kill 7\n");
+    put(*state, "sys/fs/cgroup/kubepods/pod1/c1/memory.events",
+        "low 0\nhigh 0\nmax 4\noom 2\noom_kill 1\noom_group_kill 0\n");
+    assert_int_equal(memory_kills(*state), 1);
+    put(*state, "proc/self/cgroup", "5:memory:/a\n");
+    put(*state, "sys/fs/cgroup/memory/a/memory.oom_control",
+        "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+    assert_int_equal(memory_kills(*state), 2);
+}
+
+static void
 test_a_container_sees_its_limit_at_the_root(void **state)
 {
     put(*state, "proc/self/cgroup", "0::/\n");
@@ -139,6 +156,7 @@ main(void)
     const struct CMUnitTest tests[] = {
 #define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
         WITH_ROOT(test_nothing_is_known_without_control_groups),
+        WITH_ROOT(test_kills_of_the_own_group_are_counted),
         WITH_ROOT(test_a_container_sees_its_limit_at_the_root),
         WITH_ROOT(test_the_lowest_of_all_groups_counts),
         WITH_ROOT(test_version_1_has_a_tree_for_memory_and_a_number_for_none),
