@@ -126,7 +126,7 @@ report(struct informer *in)
         {"inventories", (int64_t)store_count(in->store, KIND_INVENTORY)},
         {"racks", (int64_t)store_count(in->store, KIND_RACK)},
         {"nodes", (int64_t)store_count(in->store, KIND_NODE)},
-        {"pending", (int64_t)feed_pending(in->feed)},
+        {"unsent", (int64_t)feed_pending(in->feed)},
         {"dropped", in->dropped},
         {"lists", sum.lists},
         {"watches", sum.watches},

@@ -102,6 +102,15 @@ health_died(struct health *health, enum role role, int64_t now)
     keep_text(report->reason, sizeof(report->reason), STR("restarting"));
 }
 
+void
+health_waits(struct health *health, enum role role, const char *reason)
+{
+    struct report *report = &health->reports[role];
+
+    if (!report->ok)
+        keep_text(report->reason, sizeof(report->reason), str_of(reason));
+}
+
 static bool
 fine(const struct report *report, int64_t now)
 {

@@ -65,6 +65,9 @@ int health_report(struct health *health, enum role role,
 /* The worker died at now; what it said last stands for the grace. */
 void health_died(struct health *health, enum role role, int64_t now);
 
+/* What keeps a worker that is not ok from its work, until it reports itself. */
+void health_waits(struct health *health, enum role role, const char *reason);
+
 /* Informer and placer are synchronised: the elector may contend. */
 bool health_synchronised(const struct health *health, int64_t now);
 

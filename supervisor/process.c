@@ -338,6 +338,24 @@ our_reason(enum child_event event)
     return reasons[event];
 }
 
+/* What is not the usual way to its work. */
+static void
+tell_wait(struct process *p, enum child_state before)
+{
+    char reason[128] = "";
+
+    if (p->child.state == CHILD_HELD)
+        snprintf(reason, sizeof(reason), "held until mokkactl continue %s",
+                 p->row->name);
+    else if (p->child.state == CHILD_STARTING && p->lent)
+        snprintf(reason, sizeof(reason), "run by hand, as process %d",
+                 (int)p->pid);
+    else if (before != CHILD_HELD || p->lent)
+        return;
+    health_waits(&p->sup->health, p->row->role, reason);
+    supervisor_review(p->sup);
+}
+
 void
 process_step(struct process *p, enum child_event event)
 {
@@ -349,6 +367,8 @@ process_step(struct process *p, enum child_event event)
     if (p->child.state != before)
         p->since = clock_wall();
     actions[action](p);
+    if (p->child.state != before)
+        tell_wait(p, before);
     arm(p);
 }
 

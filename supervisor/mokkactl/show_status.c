@@ -14,7 +14,7 @@
 
 /* Facts that a table without -o wide shows, where a worker has them. */
 static const char *const shown_facts[] = {
-    "nodes", "racks", "pending", "wishes_open", "in_flight", "queued", "term",
+    "nodes", "racks", "unsent", "wishes_open", "in_flight", "queued", "term",
 };
 
 static int64_t
@@ -108,7 +108,8 @@ add_notes(struct columns *c, const json_t *worker, bool wide)
 
     if (is_set(worker, "lent"))
         buf_addz(&line, "lent");
-    if (is_set(worker, "held"))
+    if (is_set(worker, "held") &&
+        strcmp(kube_json_text(worker, "state"), "held") != 0)
         buf_printf(&line, "%sheld", line.len > 0 ? " " : "");
     if (number_of(worker, "unansweredSeconds") > 0)
         buf_printf(&line, "%ssilent for %" PRId64 " s", line.len > 0 ? " " : "",

@@ -263,6 +263,9 @@ class Command(ControlTest):
         self.fine("restart", "placer")
         held = self.wait_worker("placer", state="held")
         self.assertTrue(held["held"])
+        self.assertEqual(held["reason"], "held until mokkactl continue placer")
+        row, = [line for line in self.fine("status").splitlines() if "- placer" in line]
+        self.assertIn("(held until mokkactl continue placer)", row)
         self.assertIn("cannot be asked: it is held", self.refused("why", "sim-001"))
         self.fine("continue", "placer")
         self.assertEqual(self.wait_worker("placer", state="running")["pid"], held["pid"])
@@ -295,6 +298,17 @@ class Command(ControlTest):
         self.assertEqual(back["lent"], False)
         self.assertIn(back["pid"], children(self.shared.pid))
         self.assertIn("lent to process", back["lastCause"])
+
+    def test_a_lent_worker_that_does_not_work_yet_says_who_has_it(self):
+        lent = subprocess.Popen(
+            [str(self.shared.programs / "mokkactl"), "lend", "-s", str(self.shared.socket),
+             "projector", "--", "sh", "-c", 'sleep 3; exec "$0"'], stdout=subprocess.DEVNULL,
+            env={**os.environ, **driver.SANITIZERS})
+        self.addCleanup(lent.wait)
+        self.addCleanup(lent.kill)
+        found = self.wait_worker("projector", state="starting", lent=True)
+        self.assertEqual(found["reason"], f"run by hand, as process {lent.pid}")
+        self.wait_worker("projector", state="running", lent=True)
 
     def test_a_lent_worker_stops_with_the_whole(self):
         plane = self.plane()

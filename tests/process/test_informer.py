@@ -273,7 +273,7 @@ class Watches(Reading):
                 total += 1
         # All is read, though nobody reads what the informer sends.
         *_, facts = self.state(worker, lambda ok, reason, facts: facts["events"] == total)
-        self.assertLessEqual(facts["pending"], 50)
+        self.assertLessEqual(facts["unsent"], 50)
         newest = {}
         names = 0
         while len(newest) < 50 or set(newest.values()) != {"p" * 20 + "59"}:

@@ -278,6 +278,8 @@ test_a_shadow_is_ready_while_nothing_would_be_written(void **state)
     assert_true(health_ready(&h, 999 + HEALTH_GRACE, NULL));
     assert_int_equal(health_due(&h, 1000), 1000 + HEALTH_GRACE);
     not_ready_for(&h, 1000 + HEALTH_GRACE, "projector: restarting");
+    health_waits(&h, ROLE_PROJECTOR, "held");
+    not_ready_for(&h, 1000 + HEALTH_GRACE, "projector: held");
 }
 
 static void
