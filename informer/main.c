@@ -69,6 +69,12 @@ add_reason(const struct informer *in, unsigned kind, struct buf *line)
     if (reason[0] == '\0' && !store_complete(in->store, kind)) {
         err_set(&listing, "%s: listing", resource_of(kind)->plural);
         reason = listing.text;
+    } else if (reason[0] == '\0' && kind == KIND_RACK &&
+               in->refreshing.term != 0) {
+        err_set(&listing,
+                "%s: listing anew, before the first write of the term",
+                resource_of(kind)->plural);
+        reason = listing.text;
     }
     if (reason[0] == '\0')
         return;
@@ -367,6 +373,7 @@ on_refresh(void *state, struct chan *from, struct message *m, struct err *err)
     } else if (!moment_covers(in->refreshing, moment)) {
         in->refreshing = moment;
         source_refresh(in->sources[KIND_RACK]);
+        on_changed(in);
     }
     return 0;
 }

@@ -14,9 +14,6 @@
 #include "informer/page.h"
 #include "informer/stream.h"
 
-/* A list silent for so long is given up. */
-#define LIST_SILENCE (60 * CLOCK_SECOND)
-
 /* A watch that outlives the time it asked for by so much is cut. */
 #define WATCH_SILENCE (30 * CLOCK_SECOND)
 
@@ -364,7 +361,7 @@ ask_list(struct source *s, const struct watch_todo *todo)
         .method = "GET",
         .path = path,
         .accept = resource_list_accept(s->r),
-        .idle_timeout = LIST_SILENCE,
+        .idle_timeout = todo->silence,
         .head = on_list_head,
         .data = on_list_data,
         .done = on_list_done,

@@ -21,6 +21,11 @@
 /* A header that does not come within this time never will. */
 #define OPENING_LIMIT (30 * CLOCK_SECOND)
 
+/* A list that brings nothing for so long is given up; so soon at first if
+ * somebody waits for it. */
+#define LIST_SILENCE (60 * CLOCK_SECOND)
+#define HURRIED_SILENCE (10 * CLOCK_SECOND)
+
 /* A streaming list that brings nothing for so long, or is not complete after so
  * long, never will be. */
 #define FILLING_SILENCE (10 * CLOCK_SECOND)
@@ -41,6 +46,7 @@ struct watch {
     char *snapshot;  /* of the list under way, from its first page */
     char *more;      /* its next page */
     bool whole;      /* the next list is to be in one piece */
+    int64_t silence; /* of the server that lists are given up after */
     bool paged;      /* lists come in pages: streaming ones are not offered */
     unsigned breaks; /* streaming lists that broke off in a row */
     unsigned failures;
@@ -133,6 +139,10 @@ fail(struct step *s, enum watch_state next)
         s->event->type == WATCH_DENIED || s->event->type == WATCH_MISSING;
 
     close_watch(s);
+    if (s->w->silence < LIST_SILENCE / 2)
+        s->w->silence *= 2;
+    else
+        s->w->silence = LIST_SILENCE;
     wait_then(s, next, back_off(s, mending ? MENDING_WAIT : LONGEST_WAIT));
 }
 
@@ -150,9 +160,13 @@ ask_page(struct step *s)
 static void
 ask_watch(struct step *s, enum watch_action how, enum watch_state next)
 {
+    int64_t limit = OPENING_LIMIT;
+
+    if (how == WATCH_DO_STREAM && s->w->silence < limit)
+        limit = s->w->silence;
     s->todo.actions |= how;
     s->todo.seconds = WATCH_SECONDS + s->event->dice % (WATCH_SECONDS + 1);
-    wait_then(s, next, OPENING_LIMIT);
+    wait_then(s, next, limit);
 }
 
 static void
@@ -207,6 +221,7 @@ on_listed(struct step *s)
     w->snapshot = NULL;
     forget(&w->more);
     w->whole = false;
+    w->silence = LIST_SILENCE;
     s->todo.actions |= WATCH_DO_END;
     ask_watch(s, WATCH_DO_WATCH, WATCH_OPENING);
 }
@@ -265,6 +280,7 @@ on_filled(struct step *s)
     set_text(&w->version, s->event->version);
     w->heard = true;
     w->expired = false;
+    w->silence = LIST_SILENCE;
     w->breaks = 0;
     w->state = WATCH_WATCHING;
     s->todo.actions |= WATCH_DO_END;
@@ -367,6 +383,7 @@ refresh(struct step *s)
 {
     close_watch(s);
     forget_all(s->w);
+    s->w->silence = HURRIED_SILENCE;
     ask_list(s);
 }
 
@@ -375,6 +392,7 @@ static void
 refresh_later(struct step *s)
 {
     forget_all(s->w);
+    s->w->silence = HURRIED_SILENCE;
 }
 
 static void
@@ -488,7 +506,10 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
 struct watch *
 watch_new(void)
 {
-    return mem_zalloc(sizeof(struct watch));
+    struct watch *w = mem_zalloc(sizeof(*w));
+
+    w->silence = LIST_SILENCE;
+    return w;
 }
 
 void
@@ -513,6 +534,7 @@ watch_step(struct watch *w, const struct watch_event *event)
     s.todo.version = w->version;
     s.todo.more = w->more;
     s.todo.whole = w->whole;
+    s.todo.silence = w->silence;
     return s.todo;
 }
 

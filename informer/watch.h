@@ -30,6 +30,9 @@
  *   - A continue token that expired leads to one list in a single piece; the
  *     token that the refusal offers is not used, since its pages would not
  *     belong to one version.
+ *   - A list that is asked for by WATCH_REFRESH is waited for: the server may
+ *     be silent for 10 s before it is asked again, then for twice as long each
+ *     time, up to the 60 s of other lists (30 s for the header of a stream).
  *   - Failures wait, longer each time, with jitter; a watch open for two
  *     minutes ends the series.  What people are likely to be mending right
  *     now (access, missing CRDs) is tried every few seconds.
@@ -101,7 +104,9 @@ struct watch_todo {
     const char *more;    /* the continue token; NULL: the first page */
     bool whole;          /* without a limit to the page */
     int64_t seconds;     /* timeoutSeconds of the watch */
-    int64_t wait;        /* nanoseconds */
+    int64_t silence; /* nanoseconds until a list that brings nothing is given
+                        up */
+    int64_t wait;    /* nanoseconds */
 };
 
 struct watch *watch_new(void);

@@ -25,8 +25,8 @@ class Fault(driver.WorkerTest):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def server(self):
-        server = api.Api()
+    def server(self, **offers):
+        server = api.Api(**offers)
         self.addCleanup(server.close)
         return server
 
@@ -251,6 +251,34 @@ class Informer(InformerFault):
         print(f"  {facts['bad']} objects left out, {len(names)} taken")
         self.assertLess(len(worker.output().splitlines()), 400)
         self.assertEqual(worker.stop(), (True, 0))
+
+    def test_a_list_for_the_first_write_of_a_term_that_stalls_is_asked_for_again(self):
+        """At once it is said what is waited for; soon, that nothing came."""
+        workers = []
+        for streaming in (False, True):
+            server = self.server(streaming=streaming)
+            declare(server, 1)
+            worker = self.informer(server)
+            self.synced(worker)
+            wait_for("the watch", 5, lambda: server.watches["sgpuracks"])
+            server.answer(f"GET {RACKS}?", api.stall, times=1)
+            worker.links["placer"].send("REFRESH", 1, 1)
+            workers.append((streaming, worker, time.monotonic()))
+        for streaming, worker, began in workers:
+            with self.subTest(streaming=streaming):
+                self.said(worker, "sgpuracks: listing anew")
+                self.said(worker, "does not open" if streaming else
+                          "no answer came within 10.0 s")
+                worker.links["placer"].wait("CURRENT")
+                self.assertLess(time.monotonic() - began, 14)
+                self.assertEqual(worker.stop(), (True, 0))
+
+    def said(self, worker, *words):
+        """Waits for a reason with all the words, whether it is ok or not."""
+        while True:
+            reason = worker.control.wait("STATE").fields[1]
+            if all(word in reason for word in words):
+                return
 
     def test_a_server_that_says_nothing_holds_up_no_stop(self):
         for stage in ("GET", f"GET {NODES}?labelSelector=mokka.nvidia.com%2F"

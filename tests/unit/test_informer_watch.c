@@ -299,6 +299,38 @@ test_refresh_begins_with_the_first_page(void **state)
     watch_free(run.w);
 }
 
+/* Somebody waits for it: a silent server is asked again soon, and given more
+ * time each time. */
+static void
+test_refresh_gives_a_silent_server_little_time(void **state)
+{
+    static const int64_t pages[] = {10, 20, 40, 60};
+    static const int64_t streams[] = {10, 20, 30, 30};
+    struct run run = in_state(WATCH_LISTING);
+    struct watch_todo todo = step(&run, WATCH_REFRESH);
+
+    (void)state;
+    for (size_t i = 0; i < nitems(pages); i++) {
+        assert_int_equal(todo.silence, pages[i] * CLOCK_SECOND);
+        step(&run, WATCH_CUT);
+        todo = step(&run, WATCH_TIMER);
+    }
+    with(&run, WATCH_LISTED, "9");
+    step(&run, WATCH_REFRESH);
+    todo = with(&run, WATCH_LISTED, "10");
+    assert_int_equal(todo.silence, 60 * CLOCK_SECOND);
+    watch_free(run.w);
+
+    run = in_state(WATCH_ASKING);
+    todo = step(&run, WATCH_REFRESH);
+    for (size_t i = 0; i < nitems(streams); i++) {
+        assert_int_equal(todo.wait, streams[i] * CLOCK_SECOND);
+        step(&run, WATCH_TIMER);
+        todo = step(&run, WATCH_TIMER);
+    }
+    watch_free(run.w);
+}
+
 static void
 test_streaming_list_goes_on_as_a_watch(void **state)
 {
@@ -770,6 +802,7 @@ main(void)
         cmocka_unit_test(test_first_list_asks_for_the_newest_state),
         cmocka_unit_test(test_refresh_asks_for_the_newest_state),
         cmocka_unit_test(test_refresh_begins_with_the_first_page),
+        cmocka_unit_test(test_refresh_gives_a_silent_server_little_time),
         cmocka_unit_test(test_streaming_list_goes_on_as_a_watch),
         cmocka_unit_test(
             test_A06_versions_of_a_list_that_is_not_complete_do_not_count),
