@@ -184,7 +184,8 @@ retire(struct placer *p, const struct world_rack *r, enum release why)
     if (!decide_want(p, ACTION_RACK, &target, MSG_RACK_DELETE, &body) ||
         wish_look(&p->wishes, ACTION_RACK, target.name).state != WISH_OPEN)
         return;
-    tell_retired(&rack, why);
+    if (!p->shadow)
+        tell_retired(&rack, why);
     pending_begin(p, &(struct pending_write){
                          .rack = target.name.s,
                          .where = {.inventory = rack.inventory,

@@ -161,6 +161,17 @@ tell_rendering(const struct plan_rack *rack, const struct world_rack *have,
                                  : "ProfileChanged"));
 }
 
+static void
+tell_write(const struct placer *p, const struct plan_rack *rack,
+           const struct rack_input *in, const struct world_rack *have,
+           const struct slots *s)
+{
+    tell_rendering(rack, have, s);
+    tell_bindings(in, rack->name, have, s->nodes);
+    if (have != NULL)
+        tell_releases(p, have, s->nodes, s->room);
+}
+
 /* Says it, and takes it for standing from now on. */
 static void
 send_rack(struct placer *p, const struct plan_rack *rack,
@@ -173,10 +184,8 @@ send_rack(struct placer *p, const struct plan_rack *rack,
     if (!decide_want(p, ACTION_RACK, &i->target, MSG_RACK_WRITE, &body) ||
         wish_look(&p->wishes, ACTION_RACK, i->target.name).state != WISH_OPEN)
         return;
-    tell_rendering(rack, have, s);
-    tell_bindings(in, i->target.name.s, have, s->nodes);
-    if (have != NULL)
-        tell_releases(p, have, s->nodes, s->room);
+    if (!p->shadow)
+        tell_write(p, rack, in, have, s);
     pending_begin(p, &(struct pending_write){
                          .rack = i->target.name.s,
                          .where = {.inventory = in->inventory,

@@ -93,6 +93,7 @@ configure(void *state, struct worker *w, struct err *err)
     s->worker = w;
     if (strcmp(worker_option(w, "project-clique-label"), "false") == 0)
         placer_vary(&s->placer, PLACER_NO_CLIQUE);
+    s->placer.shadow = strcmp(worker_option(w, "shadow"), "true") == 0;
     return 0;
 }
 

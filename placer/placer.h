@@ -58,6 +58,7 @@ struct placer {
                             * back in this pass: too many were open */
     bool linked;           /* the projector is there and has said its ledger */
     bool no_clique;        /* label nvidia.com/gpu.clique is somebody else's */
+    bool shadow; /* what it says is not written: the log claims nothing */
     void (*send)(void *arg, uint16_t type, uint32_t id, struct str body);
     void *arg;
 };

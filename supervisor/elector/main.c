@@ -27,13 +27,15 @@
 #include "supervisor/elector/election.h"
 #include "supervisor/elector/follow.h"
 #include "supervisor/elector/wire.h"
+#include "supervisor/health.h"
 
 /* A request that takes longer is ended and tried again: in a term there must
  * be time for that before the renew deadline. */
 #define LONGEST_REQUEST (5 * CLOCK_SECOND)
 
 /* The fact "view" of a shadow, beside those of the election; and its term. */
-#define VIEW_SHADOW (ELECTION_LEADER + 1)
+_Static_assert((int)VIEW_LEADER == (int)ELECTION_LEADER,
+               "the fact \"view\" is the state of the election");
 #define SHADOW_TERM 1
 
 struct elector {

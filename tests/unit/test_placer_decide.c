@@ -579,6 +579,39 @@ test_7_6_cleanup_comes_first(void **state)
     sim_fini(&s);
 }
 
+static void
+count_claims(void *arg, enum log_level level, const char *msg,
+             const struct log_field *fields)
+{
+    (void)fields;
+    *(int *)arg += level == LOG_INFO && strcmp(msg, "node assigned") == 0;
+}
+
+/* In shadow nothing is written: the log does not say that it was. */
+static void
+test_shadow_claims_nothing(void **state)
+{
+    (void)state;
+    for (int shadow = 0; shadow < 2; shadow++) {
+        int claims = 0;
+        struct sim s;
+
+        log_setup("placer", 0, LOG_INFO, LOG_PLAIN);
+        log_hand_to(count_claims, &claims);
+        sim_init(&s);
+        s.p.shadow = shadow != 0;
+        sim_profile(&s, "p", 1, 1);
+        declare(&s, 1, false, "[" GROUP("a", 1) "]");
+        sim_node(&s, &(struct sim_node){.name = "n", .created = 1});
+        sim_synced(&s);
+        assert_int_equal(sim_said(&s, MSG_RACK_WRITE, NULL), 1);
+        assert_int_equal(claims, shadow ? 0 : 1);
+        sim_fini(&s);
+        log_hand_to(NULL, NULL);
+        log_setup("placer", 0, LOG_ERROR, LOG_PLAIN);
+    }
+}
+
 int
 main(void)
 {
@@ -595,6 +628,7 @@ main(void)
         cmocka_unit_test(test_7_6_all_racks_of_a_deleted_inventory),
         cmocka_unit_test(test_7_6_all_racks_of_a_rejected_inventory),
         cmocka_unit_test(test_7_6_cleanup_comes_first),
+        cmocka_unit_test(test_shadow_claims_nothing),
     };
 
     return cmocka_run_group_tests_name("placer decide", tests, NULL, NULL);
