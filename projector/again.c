@@ -59,7 +59,7 @@ make_room(struct again *a, int64_t now)
     for (size_t i = 0; i < old.room; i++)
         kept += is_kept(&old.marks[i], now);
     a->room = ROOM_FIRST;
-    while (a->room < (kept + 1) * 4)
+    while (a->room * 2 < (kept + 1) * 5) /* some room until the next time */
         a->room *= 2;
     a->marks = mem_zalloc(a->room * sizeof(*a->marks));
     a->used = kept;

@@ -14,8 +14,9 @@
  * a minute of peace after the rest, starts anew.
  *
  * Objects and contents are hashes that the caller makes; two with the same
- * hash only cost each other a rest.  An object takes 64 to 256 bytes; its place
- * is for another one a minute after the rest.  A zeroed struct again is empty.
+ * hash only cost each other a rest.  An object takes 64 to 160 bytes; its place
+ * is for another one a minute after the rest, so there are no more than were
+ * written in that time.  A zeroed struct again is empty.
  */
 struct again {
     struct again_mark *marks;

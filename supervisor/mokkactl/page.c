@@ -6,7 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PATIENCE 5 /* seconds */
+#include "common/clock.h"
+
+#define PATIENCE 5 /* seconds without a byte */
+#define WHOLE (20 * CLOCK_SECOND)
+#define PAGE_MAX ((size_t)16 << 20)
 #define HEAD_END "\r\n\r\n"
 
 /* "[host]:port" or "host:port" to its two parts. */
@@ -56,14 +60,24 @@ connect_to(const char *address, struct err *err)
     return fd;
 }
 
-/* All until the end. */
+/* All until the end, if that comes. */
 static int
 read_all(int fd, struct buf *in, struct err *err)
 {
+    int64_t end = clock_now() + WHOLE;
     ssize_t n;
 
-    while ((n = read(fd, buf_room(in, 4096), 4096)) > 0)
+    while ((n = read(fd, buf_room(in, 4096), 4096)) > 0) {
         buf_grew(in, (size_t)n);
+        if (in->len > PAGE_MAX)
+            return err_set(err,
+                           "the answer is larger than %zu MiB: that is "
+                           "no page of the control plane",
+                           PAGE_MAX >> 20);
+        if (clock_now() > end)
+            return err_set(err, "the answer was not complete within %d s",
+                           (int)(WHOLE / CLOCK_SECOND));
+    }
     return n == 0 ? 0 : err_errno(err, "no answer");
 }
 
