@@ -14,9 +14,9 @@ intake_begin(struct intake *in)
 }
 
 void
-intake_end(struct intake *in)
+intake_end(struct intake *in, const char *version)
 {
-    store_end(in->store, in->r->kind, !in->unnamed);
+    store_end(in->store, in->r->kind, !in->unnamed, version);
 }
 
 static void

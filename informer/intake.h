@@ -20,10 +20,11 @@ struct intake {
     bool unnamed; /* one since the list began, and nobody knows which */
 };
 
-/* A list begins, or begins anew; it is complete: what was not in it leaves the
- * store, unless something in it could not be read and may have been that. */
+/* A list begins, or begins anew; it is complete, as of that version (NULL: not
+ * known): what was not in it leaves the store, unless something in it could
+ * not be read and may have been that. */
 void intake_begin(struct intake *in);
-void intake_end(struct intake *in);
+void intake_end(struct intake *in, const char *version);
 
 /* The object as it is now. */
 void intake_put(struct intake *in, const struct wire_object *object);

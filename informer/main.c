@@ -23,6 +23,7 @@
 #include "informer/dump.h"
 #include "informer/feed.h"
 #include "informer/source.h"
+#include "proto/pack.h"
 #include "proto/unpack.h"
 
 /* Facts are reported at most so often; what matters is reported at once. */
@@ -43,6 +44,7 @@ struct informer {
     struct moment current;    /* the last that the racks are newer than */
     struct moment refreshing; /* for which they are listed; term 0: none */
     bool started;             /* START came */
+    bool told_back;           /* that the cluster went back in time */
     int64_t behind;      /* since when the feed has waited; 0: it does not */
     int64_t dropped;     /* changes that were none for any reader */
     struct event *turn;  /* runs once after all of what is due now */
@@ -233,6 +235,26 @@ end_refresh(struct informer *in)
     feed_current(in->feed, in->current);
 }
 
+/* Whether the cluster went back in time: then nothing goes to the reader any
+ * more, and the supervisor starts all anew that know the cluster. */
+static bool
+tell_back(struct informer *in)
+{
+    const char *why = store_went_back(in->store);
+    struct buf body = {0};
+
+    if (why[0] == '\0')
+        return false;
+    if (!in->told_back) {
+        pack_array(&body, 1);
+        pack_text(&body, why);
+        chan_send(worker_control(in->worker), MSG_WENT_BACK, 0, buf_str(&body));
+        buf_fini(&body);
+        in->told_back = true;
+    }
+    return true;
+}
+
 static void
 on_turn(evutil_socket_t fd, short what, void *arg)
 {
@@ -240,6 +262,8 @@ on_turn(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
+    if (tell_back(in))
+        return;
     end_refresh(in);
     pump(in);
     report_change(in);

@@ -411,7 +411,7 @@ end_snapshot(struct source *s)
     bool first = !store_complete(s->store, s->r->kind);
 
     s->refreshing = false;
-    intake_end(&s->intake);
+    intake_end(&s->intake, watch_version(s->watch));
     set_well(s);
     log_info(first ? "resource listed" : "resource listed again",
              F_STR("resource", s->r->plural),

@@ -7,6 +7,7 @@
 #include "common/map.h"
 #include "common/mem.h"
 #include "proto/fields.h"
+#include "proto/intent.h"
 #include "proto/pool.h"
 
 struct entry {
@@ -24,7 +25,7 @@ struct shelf {
     struct map entries;
     char *version; /* as of which it shows the kind; NULL: not known */
     uint32_t round;
-    bool complete;
+    bool listing, complete;
 };
 
 struct store {
@@ -37,6 +38,7 @@ struct store {
     struct buf whole, bare;
     struct str head;
     size_t head_cut;
+    struct err went_back;
 };
 
 struct store *
@@ -79,7 +81,7 @@ store_clear(struct store *store, enum object_kind kind)
     map_fini(&shelf->entries);
     free(shelf->version);
     shelf->version = NULL;
-    shelf->complete = false;
+    shelf->listing = shelf->complete = false;
 }
 
 void
@@ -226,6 +228,21 @@ compare(struct store *store, const struct entry *old, const struct record *r)
                                                       : STORE_VERSION;
 }
 
+/* Versions are the cluster's own count, so that none of a list is ever lower
+ * than what was known before: unless somebody turned it back.  A watch may
+ * repeat itself. */
+static void
+check_time(struct store *store, enum object_kind kind, const char *what,
+           struct str version, struct str before)
+{
+    if (store->went_back.text[0] == '\0' && before.n > 0 &&
+        version_cmp(version, before) < 0)
+        err_set(&store->went_back,
+                "%s %s: version %.*s was listed, after version %.*s",
+                object_kind_name(kind), what, (int)version.n, version.s,
+                (int)before.n, before.s);
+}
+
 static void
 tell(const struct store *store, enum object_kind kind, enum store_change change,
      const char *name, struct str gone)
@@ -245,6 +262,9 @@ store_put(struct store *store, const struct record *r, struct err *err)
     struct entry *new;
 
     free(name);
+    if (shelf->listing && old != NULL)
+        check_time(store, r->kind, old->seen.name, r->meta.version,
+                   old->seen.version);
     if (change == STORE_SAME) {
         old->round = shelf->round;
         return change;
@@ -302,10 +322,12 @@ void
 store_begin(struct store *store, enum object_kind kind)
 {
     store->shelves[kind].round++;
+    store->shelves[kind].listing = true;
 }
 
 void
-store_end(struct store *store, enum object_kind kind, bool sweep)
+store_end(struct store *store, enum object_kind kind, bool sweep,
+          const char *version)
 {
     struct shelf *shelf = &store->shelves[kind];
     size_t pos = 0;
@@ -314,7 +336,19 @@ store_end(struct store *store, enum object_kind kind, bool sweep)
     while (sweep && (e = map_next(&shelf->entries, &pos)) != NULL)
         if (e->round != shelf->round)
             evict(store, kind, e);
+    shelf->listing = false;
     shelf->complete = true;
+    if (version == NULL)
+        return;
+    check_time(store, kind, "list", str_of(version),
+               str_of(store_version(store, kind)));
+    store_reached(store, kind, version);
+}
+
+const char *
+store_went_back(const struct store *store)
+{
+    return store->went_back.text;
 }
 
 void

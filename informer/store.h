@@ -67,9 +67,10 @@ void store_keep(struct store *store, enum object_kind kind, struct str name);
 /* A list begins, or begins anew. */
 void store_begin(struct store *store, enum object_kind kind);
 
-/* It is complete.  With sweep, what was not put or kept since it began
- * leaves. */
-void store_end(struct store *store, enum object_kind kind, bool sweep);
+/* It is complete, and shows the kind as it was at that resourceVersion (NULL:
+ * not known).  With sweep, what was not put or kept since it began leaves. */
+void store_end(struct store *store, enum object_kind kind, bool sweep,
+               const char *version);
 
 /* Whether a list was ever complete. */
 bool store_complete(const struct store *store, enum object_kind kind);
@@ -77,6 +78,12 @@ bool store_complete(const struct store *store, enum object_kind kind);
 /* The store shows the kind as it was at that resourceVersion, or later. */
 void store_reached(struct store *store, enum object_kind kind,
                    const char *version);
+
+/* Whether the cluster went back in time, since it was restored from a backup: a
+ * list was older than what was known, or had an older version of an object.
+ * Then nothing holds that anybody concluded from versions.  Empty if it did
+ * not, else a line that tells them. */
+const char *store_went_back(const struct store *store);
 
 /* That version; "" if none is known. */
 const char *store_version(const struct store *store, enum object_kind kind);

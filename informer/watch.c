@@ -37,6 +37,10 @@
 /* Up to so long before a watch that ended well is opened again. */
 #define REOPEN_JITTER (500 * CLOCK_MS)
 
+/* Who answers only so long after a watch was cut may have been restored from a
+ * backup meanwhile: nobody does that faster. */
+#define LOST CLOCK_SECOND
+
 /* Watches ask to be ended after 5 to 10 minutes. */
 #define WATCH_SECONDS 300
 
@@ -52,6 +56,7 @@ struct watch {
     unsigned failures;
     bool open;         /* a watch is, since: */
     int64_t opened_at; /* clock_now() */
+    int64_t lost_at;   /* since when nobody answers; 0: somebody did */
     bool heard;        /* something came on it */
     bool expired;      /* a version did, and nothing came since */
 };
@@ -189,6 +194,7 @@ on_stop(struct step *s)
 
     close_watch(s);
     forget_all(w);
+    w->lost_at = 0;
     w->expired = false;
     w->failures = 0;
     w->state = WATCH_IDLE;
@@ -222,6 +228,7 @@ on_listed(struct step *s)
     forget(&w->more);
     w->whole = false;
     w->silence = LIST_SILENCE;
+    w->lost_at = 0;
     s->todo.actions |= WATCH_DO_END;
     ask_watch(s, WATCH_DO_WATCH, WATCH_OPENING);
 }
@@ -232,6 +239,7 @@ on_opened(struct step *s)
     s->w->state = WATCH_WATCHING;
     s->w->open = true;
     s->w->opened_at = s->event->now;
+    s->w->lost_at = 0;
     s->w->heard = false;
 }
 
@@ -336,6 +344,14 @@ watch_later(struct step *s)
 }
 
 static void
+watch_lost(struct step *s)
+{
+    if (s->w->lost_at == 0)
+        s->w->lost_at = s->event->now;
+    watch_later(s);
+}
+
+static void
 list_anew(struct step *s)
 {
     forget(&s->w->more);
@@ -404,6 +420,12 @@ on_timer_list(struct step *s)
 static void
 on_timer_watch(struct step *s)
 {
+    const struct watch *w = s->w;
+
+    if (w->lost_at != 0 && s->event->now - w->lost_at >= LOST) {
+        ask_list(s);
+        return;
+    }
     ask_watch(s, WATCH_DO_WATCH, WATCH_OPENING);
 }
 
@@ -437,7 +459,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
             [WATCH_DENIED] = watch_later,
             [WATCH_MISSING] = list_anew,
             [WATCH_BUSY] = watch_later,
-            [WATCH_CUT] = watch_later,
+            [WATCH_CUT] = watch_lost,
             [WATCH_GARBLED] = list_anew,
             [WATCH_TIMER] = watch_later,
         },
@@ -454,7 +476,7 @@ static transition *const table[WATCH_STATES][WATCH_EVENTS] = {
             [WATCH_DENIED] = watch_later,
             [WATCH_MISSING] = list_anew,
             [WATCH_BUSY] = watch_later,
-            [WATCH_CUT] = watch_later,
+            [WATCH_CUT] = watch_lost,
             [WATCH_GARBLED] = list_anew,
         },
     [WATCH_ASKING] =

@@ -148,6 +148,30 @@ on_link_broken(struct process *p, struct message *m, struct err *err)
     return 0;
 }
 
+/* The cluster is another than the one that they know (it was restored from a
+ * backup).  All of them at once: what one still knows would mislead the next
+ * start of another. */
+static int
+on_went_back(struct process *p, struct message *m, struct err *err)
+{
+    struct unpack u = unpack_fields(m->body);
+    struct str reason = unpack_str(&u);
+    struct supervisor *sup = p->sup;
+    char *text;
+
+    if (unpack_end(&u, err) != 0)
+        return -1;
+    text = mem_dup(reason.s, reason.n);
+    log_warn("the cluster went back in time, its readers start anew",
+             F_STR("reason", text), F_STR("worker", p->row->name),
+             F_INT("generation", p->generation));
+    free(text);
+    for (size_t i = 0; i < PROCESSES; i++)
+        if (wire_has_links(sup->processes[i].row->role))
+            process_step(&sup->processes[i], CHILD_AGAIN);
+    return 0;
+}
+
 static int
 on_term_began(struct process *p, struct message *m, struct err *err)
 {
@@ -231,6 +255,7 @@ static const struct {
     {MSG_BYE, on_bye},
     {MSG_LINK_BROKEN, on_link_broken},
     {MSG_FAILED, on_failed},
+    {MSG_WENT_BACK, on_went_back},
     {MSG_TERM_BEGAN, on_term_began},
     {MSG_TERM_ENDED, on_term_ended},
     {MSG_MEASURE, scrape_measure},

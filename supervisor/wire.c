@@ -222,3 +222,12 @@ wire_linked(enum role role, int64_t peer)
             return true;
     return false;
 }
+
+bool
+wire_has_links(enum role role)
+{
+    for (size_t i = 0; i < nitems(links); i++)
+        if (links[i].a == role || links[i].b == role)
+            return true;
+    return false;
+}

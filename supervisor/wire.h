@@ -32,7 +32,8 @@ void wire_pack_term(struct buf *out, uint64_t term);
 /* Whether the topology grants it to that worker. */
 bool wire_grants(enum role role, enum resource resource);
 
-/* Whether the topology links the two. */
+/* Whether the topology links the two; and that worker to any. */
 bool wire_linked(enum role role, int64_t peer);
+bool wire_has_links(enum role role);
 
 #endif

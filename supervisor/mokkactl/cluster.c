@@ -465,7 +465,7 @@ void
 cluster_open(struct cluster *c, const struct feed_link *link)
 {
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
-        store_end(c->store, (enum object_kind)kind, false);
+        store_end(c->store, (enum object_kind)kind, false, NULL);
     c->feed = feed_new(c->store, link);
     feed_open(c->feed, (1u << KIND_COUNT) - 1);
 }

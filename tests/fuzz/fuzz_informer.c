@@ -116,7 +116,7 @@ run_list(struct intake *intake, struct str bytes, size_t piece)
     intake_begin(intake);
     in_pieces(bytes, piece, take_page, page);
     if (page_finish(page, &end, &err) == 0)
-        intake_end(intake);
+        intake_end(intake, NULL);
     page_free(page);
 }
 

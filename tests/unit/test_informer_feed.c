@@ -177,11 +177,11 @@ static void
 fill(struct bench *b)
 {
     store_begin(b->store, KIND_RACK);
-    store_end(b->store, KIND_RACK, true);
+    store_end(b->store, KIND_RACK, true, NULL);
     store_begin(b->store, KIND_NODE);
     put(b, "a", "ua", "1");
     put(b, "b", "ub", "1");
-    store_end(b->store, KIND_NODE, true);
+    store_end(b->store, KIND_NODE, true, NULL);
 }
 
 static void
@@ -195,12 +195,12 @@ test_sync_waits_for_every_kind_subscribed(void **state)
     store_begin(b.store, KIND_NODE);
     put(&b, "a", "ua", "1");
     feed_pump(b.feed);
-    store_end(b.store, KIND_NODE, true);
+    store_end(b.store, KIND_NODE, true, NULL);
     feed_pump(b.feed);
     expect(&b, "");
     store_begin(b.store, KIND_RACK);
     put_kind(&b, KIND_RACK, "r", "ur", "1");
-    store_end(b.store, KIND_RACK, true);
+    store_end(b.store, KIND_RACK, true, NULL);
     feed_pump(b.feed);
     expect(&b, "BEGIN r1 a1 END ");
     end(&b);
@@ -214,7 +214,7 @@ test_sync_of_nothing(void **state)
     (void)state;
     begin(&b);
     store_begin(b.store, KIND_RACK);
-    store_end(b.store, KIND_RACK, true);
+    store_end(b.store, KIND_RACK, true, NULL);
     feed_open(b.feed, 1u << KIND_RACK);
     expect(&b, "BEGIN END ");
     feed_pump(b.feed);
@@ -409,7 +409,7 @@ test_relist_sends_only_what_changed(void **state)
     store_begin(b.store, KIND_NODE);
     put(&b, "b", "ub", "1");
     put(&b, "c", "uc", "2");
-    store_end(b.store, KIND_NODE, true);
+    store_end(b.store, KIND_NODE, true, NULL);
     feed_pump(b.feed);
     expect(&b, "c2 -a(ua) . ");
     end(&b);
@@ -422,8 +422,8 @@ test_versions_are_told_once_nothing_is_left_to_send(void **state)
 
     (void)state;
     begin(&b);
-    store_end(b.store, KIND_NODE, true);
-    store_end(b.store, KIND_RACK, true);
+    store_end(b.store, KIND_NODE, true, NULL);
+    store_end(b.store, KIND_RACK, true, NULL);
     put(&b, "a", "u1", "1");
     store_reached(b.store, KIND_NODE, "7");
     store_reached(b.store, KIND_RACK, "5");

@@ -95,6 +95,37 @@ test_put_tells_what_changed(void **state)
     end(&told);
 }
 
+/* An older version of an object, or of all: only lists tell that, a watch may
+ * repeat itself. */
+static void
+test_a_list_that_is_older_than_what_was_known_is_noticed(void **state)
+{
+    static const struct {
+        const char *object, *list, *said;
+    } lists[] = {
+        {"100", "102", ""},
+        {"99", "102", "Node a: version 99 was listed, after version 100"},
+        {"100", "101", "Node list: version 101 was listed, after version 102"},
+    };
+    struct told told;
+
+    (void)state;
+    for (size_t i = 0; i < nitems(lists); i++) {
+        begin(&told);
+        store_begin(told.store, KIND_NODE);
+        put(&told, "a", "u1", "100", "x");
+        store_end(told.store, KIND_NODE, true, "102");
+        put(&told, "a", "u1", "99", "x");
+        put(&told, "a", "u1", "100", "x");
+        store_begin(told.store, KIND_NODE);
+        assert_string_equal(store_went_back(told.store), "");
+        put(&told, "a", "u2", lists[i].object, "x");
+        store_end(told.store, KIND_NODE, true, lists[i].list);
+        assert_string_equal(store_went_back(told.store), lists[i].said);
+        end(&told);
+    }
+}
+
 /* The newest version stays known, though it is no news. */
 static void
 test_body_has_the_newest_version(void **state)
@@ -134,7 +165,7 @@ test_A14_what_a_list_does_not_name_is_gone(void **state)
     put(&told, "b", "u2", "1", "");
     put(&told, "c", "u3", "1", "");
     put(&told, "d", "u4", "1", "");
-    store_end(told.store, KIND_NODE, true);
+    store_end(told.store, KIND_NODE, true, NULL);
     assert_true(store_complete(told.store, KIND_NODE));
     expect(&told, "+a +b +c +d ");
     store_begin(told.store, KIND_NODE);
@@ -142,7 +173,7 @@ test_A14_what_a_list_does_not_name_is_gone(void **state)
     store_keep(told.store, KIND_NODE, STR("c"));
     store_keep(told.store, KIND_NODE, STR("nobody"));
     assert_true(store_complete(told.store, KIND_NODE));
-    store_end(told.store, KIND_NODE, true);
+    store_end(told.store, KIND_NODE, true, NULL);
     expect(&told, "-a(u1) -d(u4) ");
     assert_int_equal(store_count(told.store, KIND_NODE), 2);
     end(&told);
@@ -159,7 +190,7 @@ test_A08_list_that_began_anew_counts_from_there(void **state)
     put(&told, "a", "u1", "1", "");
     store_begin(told.store, KIND_NODE);
     put(&told, "b", "u2", "1", "");
-    store_end(told.store, KIND_NODE, true);
+    store_end(told.store, KIND_NODE, true, NULL);
     expect(&told, "+a +b -a(u1) ");
     end(&told);
 }
@@ -191,7 +222,7 @@ test_clear_forgets_one_kind(void **state)
     begin(&told);
     store_begin(told.store, KIND_NODE);
     put(&told, "a", "u1", "1", "");
-    store_end(told.store, KIND_NODE, true);
+    store_end(told.store, KIND_NODE, true, NULL);
     store_clear(told.store, KIND_NODE);
     assert_int_equal(store_count(told.store, KIND_NODE), 0);
     assert_false(store_complete(told.store, KIND_NODE));
@@ -332,11 +363,11 @@ test_H02_bad_object_is_skipped_and_what_was_known_stays(void **state)
     intake_begin(&in);
     take(&in, GOOD("a", "1"));
     take(&in, GOOD("b", "1"));
-    intake_end(&in);
+    intake_end(&in, NULL);
     intake_begin(&in);
     take(&in, BAD("a"));
     take(&in, BAD("new"));
-    intake_end(&in);
+    intake_end(&in, NULL);
     expect(&told, "+a +b -b(u) ");
     assert_int_equal(in.bad, 2);
     end(&told);
@@ -355,13 +386,13 @@ test_H02_unreadable_object_in_a_list_costs_nobody(void **state)
     in = (struct intake){.r = resource_of(KIND_PROFILE), .store = told.store};
     intake_begin(&in);
     take(&in, GOOD("a", "1"));
-    intake_end(&in);
+    intake_end(&in, NULL);
     intake_begin(&in);
     intake_bad(&in, &err);
-    intake_end(&in);
+    intake_end(&in, NULL);
     expect(&told, "+a ");
     intake_begin(&in);
-    intake_end(&in);
+    intake_end(&in, NULL);
     expect(&told, "-a(u) ");
     end(&told);
 }
@@ -447,6 +478,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_put_tells_what_changed),
+        cmocka_unit_test(
+            test_a_list_that_is_older_than_what_was_known_is_noticed),
         cmocka_unit_test(test_body_has_the_newest_version),
         cmocka_unit_test(test_A14_what_a_list_does_not_name_is_gone),
         cmocka_unit_test(test_A08_list_that_began_anew_counts_from_there),

@@ -687,6 +687,61 @@ test_cut_watch_goes_on_without_a_list(void **state)
     }
 }
 
+/* Who answers then may have been restored to an older state. */
+static void
+test_A04_a_watch_that_was_lost_for_a_second_is_listed_again(void **state)
+{
+    static const enum watch_event_type failures[] = {WATCH_CUT, WATCH_BUSY,
+                                                     WATCH_DENIED, WATCH_TIMER};
+
+    (void)state;
+    for (size_t i = 0; i < nitems(failures); i++) {
+        struct run run = in_state(WATCH_WATCHING);
+        struct watch_todo todo;
+
+        with(&run, WATCH_CHANGE, "33");
+        step(&run, WATCH_CUT);
+        run.now += CLOCK_SECOND - 1;
+        assert_int_equal(step(&run, WATCH_TIMER).actions,
+                         WATCH_DO_WATCH | WATCH_DO_WAIT);
+        step(&run, failures[i]);
+        run.now += 1;
+        todo = step(&run, WATCH_TIMER);
+        assert_int_equal(todo.actions, WATCH_DO_BEGIN | WATCH_DO_LIST);
+        assert_string_equal(todo.version, "33");
+        step(&run, WATCH_TOO_NEW);
+        todo = step(&run, WATCH_TIMER);
+        assert_int_equal(todo.actions, WATCH_DO_BEGIN | WATCH_DO_LIST);
+        assert_null(todo.version);
+        with(&run, WATCH_LISTED, "21");
+        assert_string_equal(watch_version(run.w), "21");
+        watch_free(run.w);
+    }
+}
+
+/* The list told what there is; so did a watch that opened. */
+static void
+test_a_lost_watch_that_came_back_is_no_longer_lost(void **state)
+{
+    (void)state;
+    for (int listed = 0; listed < 2; listed++) {
+        struct run run = in_state(WATCH_WATCHING);
+
+        step(&run, WATCH_CUT);
+        run.now += listed * CLOCK_SECOND;
+        step(&run, WATCH_TIMER);
+        if (listed)
+            with(&run, WATCH_LISTED, "21");
+        else
+            step(&run, WATCH_OPENED);
+        run.now += 5 * CLOCK_SECOND;
+        step(&run, WATCH_CUT);
+        assert_int_equal(step(&run, WATCH_TIMER).actions,
+                         WATCH_DO_WATCH | WATCH_DO_WAIT);
+        watch_free(run.w);
+    }
+}
+
 static void
 test_back_off_doubles_from_0_8_to_30_seconds(void **state)
 {
@@ -826,6 +881,9 @@ main(void)
         cmocka_unit_test(test_A11_clean_end_is_no_failure),
         cmocka_unit_test(test_A11_short_and_empty_watch_is_a_failure),
         cmocka_unit_test(test_cut_watch_goes_on_without_a_list),
+        cmocka_unit_test(
+            test_A04_a_watch_that_was_lost_for_a_second_is_listed_again),
+        cmocka_unit_test(test_a_lost_watch_that_came_back_is_no_longer_lost),
         cmocka_unit_test(test_back_off_doubles_from_0_8_to_30_seconds),
         cmocka_unit_test(test_two_healthy_minutes_end_a_series),
         cmocka_unit_test(test_what_is_being_mended_is_tried_every_few_seconds),
