@@ -335,9 +335,6 @@ class Document(DebuggingTest):
     def test_7_the_commands_for_troubles(self):
         self.run_page("docs/troubleshooting.md", 20)
 
-    def test_7_a_backup_comes_back_as_another_inventory(self):
-        self.run_page("docs/operating.md", 5)
-
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

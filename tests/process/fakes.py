@@ -133,6 +133,14 @@ def slanders(name, build, *fields):
     obey(link)
 
 
+def goes_back(name, build):
+    """Says that the cluster went back in time, in its first generation."""
+    link, generation = run(name, build)
+    if generation == 1:
+        link.send("WENT_BACK", "Node a: version 1 was listed, after version 2")
+    obey(link)
+
+
 def fails(name, build, reason, status):
     link, _ = run(name, build)
     link.send("FAILED", reason)

@@ -3,6 +3,7 @@
 and that cut, stall, repeat, lie and say no.  Names carry the numbers of
 tests/pitfalls.md."""
 
+import itertools
 import json
 import unittest
 
@@ -236,6 +237,27 @@ class Lists(Reading):
                 again = wait_for("a list", 10, lambda: (
                     streams if streaming else lists)(server, NODES)[1:])
                 self.assertNotIn("resourceVersion", again[0].query)
+                self.ended(worker)
+
+
+    def test_A04_a_server_that_went_back_in_time_is_told_of(self):
+        """Restored from a backup: what it has is older than what it had."""
+        for change in ("object", "list"):
+            with self.subTest(change=change):
+                server = self.server(streaming=True)
+                declare(server, 1)
+                server.version = itertools.count(500)
+                server.put("nodes", api.node("sim-000"))
+                worker = self.informer(server)
+                self.synced(worker)
+                self.watched(server)
+                with server.lock:
+                    server.version = itertools.count(400 if change == "list" else 600)
+                    if change == "object":
+                        server.objects["nodes"]["sim-000"]["metadata"]["resourceVersion"] = "7"
+                    server.expire("nodes")
+                why, = worker.control.wait("WENT_BACK").fields
+                self.assertIn("Node sim-000" if change == "object" else "Node list", why)
                 self.ended(worker)
 
 

@@ -287,6 +287,19 @@ class Start(SupervisorTest):
                 wait_for("its second start", 10, lambda: plane.generation(teller) == 2)
                 self.others_undisturbed(plane, teller)
 
+    def test_a_cluster_that_went_back_in_time_is_read_anew_by_all(self):
+        """And it is no death of anybody."""
+        plane = self.plane(fake={"informer": ("goes_back", self.build)})
+        for name in ("informer", "placer", "projector"):
+            wait_for("its second start", 10, lambda n=name: plane.generation(n) == 2)
+        line, = plane.lines(msg="the cluster went back in time, its readers start anew")
+        self.assertEqual(line["reason"], "Node a: version 1 was listed, after version 2")
+        time.sleep(0.5)
+        self.assertEqual({name: plane.generation(name) for name in WORKERS}, {
+            "informer": 2, "placer": 2, "projector": 2, "elector": 1, "web": 1})
+        self.assertEqual(plane.lines(msg="crash report"), [])
+        self.assertEqual(plane.stop(), 0)
+
     def test_a_complaint_about_one_that_is_gone_does_not_meet_its_successor(self):
         plane = self.plane(fake={"informer": (
             "slanders", self.build, driver.ROLES["placer"], 7, "why")})
