@@ -4,6 +4,7 @@
 import functools
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -13,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "mokka"
 CRDS = ROOT / "deploy" / "helm" / "mokka-crds"
 NAMESPACE = "mokka-system"
+VERSION, = re.findall(r"(?m)^project\(mokka VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())
 
 
 @functools.cache

@@ -559,11 +559,14 @@ class Charts(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
     def test_versions_are_one(self):
-        version, = re.findall(r"^project\(mokka VERSION (\S+)", (
-            ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
         for chart in (CHART, CRDS):
             facts = yaml.safe_load((chart / "Chart.yaml").read_text())
-            self.assertEqual((facts["version"], facts["appVersion"]), (version, version))
+            self.assertEqual((facts["version"], facts["appVersion"]),
+                             (charts.VERSION, charts.VERSION))
+        # The image's tag, wherever it is written out.
+        for page in ("README.md", "docs/image.md", "deploy/pod.yaml"):
+            tags = re.findall(r"(?:mokka-control-plane:|TAG=)(\d[\w.]*\w)", (ROOT / page).read_text())
+            self.assertEqual(set(tags), {charts.VERSION}, page)
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ class Release(unittest.TestCase):
 
     def quick_start(self):
         """What the README tells a newcomer, word by word."""
-        shell = test_pod.Shell(self.node, ROOT)
+        shell = test_pod.Shell(self.node, ROOT, "sh")
         self.addCleanup(shell.end)
         shell.run(f"export PATH={charts.tools()}:$PATH "
-                  "REPOSITORY=localhost/mokka-control-plane TAG=local")
+                  f"REPOSITORY=localhost/mokka-control-plane TAG={charts.VERSION}")
         count = 0
         for line, shown in manual.commands(" start", "README.md"):
             printed = shell.run(line)
@@ -67,7 +67,7 @@ class Release(unittest.TestCase):
     def test_3_from_install_to_nothing_left(self):
         values = self.node.directory / "values.json"
         values.write_text(json.dumps({"controlPlane": {
-            "image": {"repository": "localhost/mokka-control-plane", "tag": "local"},
+            "image": {"repository": "localhost/mokka-control-plane"},
             "uninstallGuard": {"enabled": True}}}))
         self.quick_start()  # which leaves no trace; a cluster takes minutes to make
         self.assertEqual(self.node.kubectl("get", "crd", "-o", "name"), "")

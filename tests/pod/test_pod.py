@@ -183,9 +183,9 @@ class Debugger(PodTest):
 class Shell:
     """A shell that stays, for commands that follow each other."""
 
-    def __init__(self, place, folder):
+    def __init__(self, place, folder, shell="bash"):
         self.process = subprocess.Popen(
-            place.command("bash"), env=place.environment(NO_COLOR="1"), cwd=folder, text=True,
+            place.command(shell), env=place.environment(NO_COLOR="1"), cwd=folder, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def run(self, line):

@@ -13,6 +13,9 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "cluster"))
+import manual  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("MOKKA_BUILD", ROOT / "build")) / "release"
 LIMIT = 60
 
@@ -222,6 +225,47 @@ class Zsh(unittest.TestCase):
                 self.assertNotIn("informer", shown)
             self.type("\x15")
             time.sleep(0.1)
+
+
+class QuickStart(unittest.TestCase):
+    """The README's commands, whatever shell they are pasted into."""
+
+    def calls(self, shell):
+        """What kubectl and helm are asked, with what is piped into them."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for program in ("kubectl", "helm"):
+                stub = folder / program
+                stub.write_text(
+                    "#!/bin/sh\n"
+                    f'{{ printf "<%s>" {program} "$@"; echo; case " $* " in '
+                    f'*" create "*) cat ;; esac; }} >>"{folder}/calls"\n'
+                    "echo answered; echo answered\n")
+                stub.chmod(0o755)
+            lines = ["REPOSITORY=REGISTRY/mokka-control-plane TAG=1",
+                     *(line for line, _ in manual.commands(" start", "README.md"))]
+            done = run(shell, text="\n".join(lines), cwd=folder,
+                       env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+            self.assertEqual((done[0], done[2]), (0, ""), shell)
+            return (folder / "calls").read_text()
+
+    def test_the_commands_do_the_same_in_every_shell(self):
+        wanted = self.calls("dash")
+        self.assertEqual(wanted.count("kind: Node"), 54)
+        self.assertIn("<kubectl><-n><mokka-system><exec><deploy/mokka-control-plane><--><mokkactl>"
+                      "<why><sim-000>", wanted)
+        for shell in ("bash", "zsh"):
+            self.assertEqual(self.calls(shell), wanted, shell)
+
+    def test_blocks_of_the_pages_are_for_every_shell(self):
+        for page in sorted(ROOT.glob("docs/*.md")) + [ROOT / "README.md"]:
+            for block in re.findall(r"(?ms)^```sh\n(.*?)^```$", page.read_text()):
+                done = run("dash", "-n", text=block)
+                self.assertEqual(done, (0, "", ""), f"{page.name}\n{block}")
+            for line, _ in manual.commands(r"(?: \w+)?", page.relative_to(ROOT)):
+                done = run("dash", "-n", text=line)
+                self.assertEqual(done, (0, "", ""), f"{page.name}\n{line}")
+                self.assertNotIn("PIPESTATUS", line)
 
 
 if __name__ == "__main__":
