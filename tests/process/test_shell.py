@@ -268,5 +268,30 @@ class QuickStart(unittest.TestCase):
                 self.assertNotIn("PIPESTATUS", line)
 
 
+class Readers(unittest.TestCase):
+    """Whoever reads may stop, as head does: that is no error to speak of."""
+
+    def unread(self, *words):
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True,
+                                  timeout=LIMIT, check=False, cwd=ROOT)
+        finally:
+            os.close(writer)
+        return done.stderr
+
+    def test_programs_end_without_a_word_where_nobody_reads(self):
+        for words in (["docs/log-events"], ["tests/sections"],
+                      [BUILD / "mokkactl", "man"], [BUILD / "control-plane", "--help"],
+                      [BUILD / "mokkactl", "plan", "-f", "crds/samples", "-o", "json"]):
+            self.assertEqual(self.unread(*words), "", words)
+
+    def test_every_program_of_ours_that_prints_lines_expects_it(self):
+        for file in ("deploy/helm/refresh", "deploy/image/sbom", "docs/log-events",
+                     "tests/pitfalls", "tests/sections", "tests/style/links"):
+            self.assertIn("signal.SIGPIPE, signal.SIG_DFL", (ROOT / file).read_text(), file)
+
+
 if __name__ == "__main__":
     sys.exit(unittest.main(verbosity=2))
