@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "proto/intent.h"
@@ -32,7 +33,7 @@ static const char *
 metrics_build(unsigned i)
 {
     (void)i;
-    return MOKKA_BUILD_ID;
+    return build_id;
 }
 
 static const char *

@@ -14,6 +14,7 @@
 
 #include "common/answer.h"
 #include "common/arena.h"
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/crash.h"
 #include "common/log.h"
@@ -616,7 +617,7 @@ say_hello(struct worker *w)
 
     pack_array(&body, 4);
     pack_int(&body, PROTOCOL_VERSION);
-    pack_text(&body, MOKKA_BUILD_ID);
+    pack_text(&body, build_id);
     pack_text(&body, role_name(w->ops->role));
     pack_int(&body, getpid());
     chan_send(w->control, MSG_HELLO, 0, buf_str(&body));

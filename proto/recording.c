@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/build.h"
 #include "common/mem.h"
 #include "proto/pack.h"
 #include "proto/unpack.h"
@@ -68,7 +69,7 @@ recording_add_begin(struct buf *out, uint64_t generation, int64_t variant)
     pack_array(out, 5);
     pack_int(out, RECORDING_FORMAT);
     pack_int(out, PROTOCOL_VERSION);
-    pack_text(out, MOKKA_BUILD_ID);
+    pack_text(out, build_id);
     pack_int(out, (int64_t)generation);
     pack_int(out, variant);
     close_record(out, start);
@@ -139,7 +140,7 @@ read_begin(struct record *record, struct unpack *u, struct err *err)
                        "recorded by build %.*s in format %d, protocol %d; this "
                        "is build %s, format %d, protocol %d",
                        (int)record->build.n, record->build.s, (int)format,
-                       (int)protocol, MOKKA_BUILD_ID, RECORDING_FORMAT,
+                       (int)protocol, build_id, RECORDING_FORMAT,
                        PROTOCOL_VERSION);
     record->generation = unpack_int(u);
     record->variant = unpack_int(u);

@@ -2,6 +2,7 @@
 /* What can be commanded at the control socket; control.c has the rest. */
 #include <string.h>
 
+#include "common/build.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "proto/pack.h"
@@ -253,7 +254,7 @@ dispatch(struct client *c, struct str name, struct call *call)
     client_fail(c,
                 "this build (%s) does not know the command \"%.*s\" with %zu "
                 "arguments",
-                MOKKA_BUILD_ID, (int)(name.n < 64 ? name.n : 64), name.s,
+                build_id, (int)(name.n < 64 ? name.n : 64), name.s,
                 call->count);
 }
 
@@ -278,7 +279,7 @@ command_run(struct client *c, struct message *m, struct err *err)
         client_fail(c,
                     "this is build %s, protocol %d; mokkactl speaks "
                     "protocol %d: use the mokkactl of the same build",
-                    MOKKA_BUILD_ID, PROTOCOL_VERSION, (int)protocol);
+                    build_id, PROTOCOL_VERSION, (int)protocol);
     else
         dispatch(c, name, &call);
     return 0;

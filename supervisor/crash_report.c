@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "proto/frame.h"
@@ -128,13 +129,13 @@ crash_report(const struct crash *death)
         snprintf(address, sizeof(address), "0x%" PRIx64, crash.address);
     tell_killer(death, &crash, killer, sizeof(killer));
     tell_memory(death, memory, sizeof(memory));
-    log_warn(
-        "crash report", F_SOME("cause", death->cause),
-        F_SOME("killedBy", killer), F_SOME("memory", memory),
-        F_SOME("signal", crash.signal == 0 ? "" : strsignal(crash.signal)),
-        F_SOME("address", address), F_SOME("stack", buf_bytes(&stack)),
-        F_STR("build", MOKKA_BUILD_ID), F_SOME("frames", buf_bytes(&frames)),
-        F_STR("worker", death->worker), F_INT("generation", death->generation));
+    log_warn("crash report", F_SOME("cause", death->cause),
+             F_SOME("killedBy", killer), F_SOME("memory", memory),
+             F_SOME("signal", crash.signal == 0 ? "" : strsignal(crash.signal)),
+             F_SOME("address", address), F_SOME("stack", buf_bytes(&stack)),
+             F_STR("build", build_id), F_SOME("frames", buf_bytes(&frames)),
+             F_STR("worker", death->worker),
+             F_INT("generation", death->generation));
     buf_fini(&stack);
     buf_fini(&frames);
 }

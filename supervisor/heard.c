@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/build.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "proto/pack.h"
@@ -24,7 +25,7 @@ on_hello(struct process *p, struct message *m, struct err *err)
     unpack_int(&u); /* its own idea of its pid; a namespace may differ */
     if (unpack_end(&u, err) != 0)
         return -1;
-    if (protocol != PROTOCOL_VERSION || !str_is(build, MOKKA_BUILD_ID) ||
+    if (protocol != PROTOCOL_VERSION || !str_is(build, build_id) ||
         !str_is(name, p->row->name)) {
         struct err mismatch;
 
@@ -32,7 +33,7 @@ on_hello(struct process *p, struct message *m, struct err *err)
                 "%s is \"%.*s\" of build %.*s, protocol %d; this is build %s, "
                 "protocol %d: install all programs of one build together",
                 p->row->name, (int)name.n, name.s, (int)build.n, build.s,
-                (int)protocol, MOKKA_BUILD_ID, PROTOCOL_VERSION);
+                (int)protocol, build_id, PROTOCOL_VERSION);
         if (p->lent)
             return err_set(err, "%s", mismatch.text);
         *p->sup->err = mismatch;

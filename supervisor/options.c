@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -417,8 +418,8 @@ read_flags(struct options *options, int argc, char **argv, struct err *err)
             return OPTIONS_SHOWN;
         }
         if (c == SHOW_VERSION + 256) {
-            printf("control-plane %s (commit %s, build %s)\n", MOKKA_VERSION,
-                   MOKKA_COMMIT, MOKKA_BUILD_ID);
+            printf("control-plane %s (commit %s, build %s)\n", build_version,
+                   build_commit, build_id);
             return OPTIONS_SHOWN;
         }
         options->values[c - 256] = optarg == NULL ? "true" : optarg;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/json_text.h"
 #include "supervisor/control.h"
@@ -110,7 +111,7 @@ status_write(struct buf *out, const struct supervisor *sup)
     bool ready = health_ready(&sup->health, clock_now(), &reason);
 
     buf_addc(out, '{');
-    add_text(out, "build", MOKKA_BUILD_ID);
+    add_text(out, "build", build_id);
     add_number(out, "pid", getpid());
     add_measures(out, getpid());
     add_text(out, "identity", sup->identity);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/build.h"
 #include "supervisor/mokkactl/command.h"
 #include "supervisor/mokkactl/plan.h"
 
@@ -38,8 +39,8 @@ main(int argc, char **argv)
         return EXIT_FINE;
     }
     if (strcmp(name, "--version") == 0) {
-        puts("mokkactl " MOKKA_VERSION " (commit " MOKKA_COMMIT
-             ", build " MOKKA_BUILD_ID ")");
+        printf("mokkactl %s (commit %s, build %s)\n", build_version,
+               build_commit, build_id);
         return EXIT_FINE;
     }
     if (name[0] != '\0')

@@ -3,6 +3,7 @@
  * options. */
 #include <string.h>
 
+#include "common/build.h"
 #include "common/mem.h"
 #include "supervisor/mokkactl/plan.h"
 #include "supervisor/mokkactl/run.h"
@@ -96,8 +97,8 @@ print_mokkactl(void)
     size_t count;
     const struct ctl_command *commands = ctl_commands(&count);
 
-    printf(".TH MOKKACTL 1 " MOKKA_DATE " \"mokka " MOKKA_VERSION "\"\n"
-           ".SH NAME\nmokkactl \\- look into the Mokka control plane, and "
+    printf(".TH MOKKACTL 1 %s \"mokka %s\"\n", build_date, build_version);
+    printf(".SH NAME\nmokkactl \\- look into the Mokka control plane, and "
            "command it\n"
            ".SH SYNOPSIS\n.B mokkactl\n.I COMMAND\n[\\fIOPTION\\fR ...]\n"
            ".SH DESCRIPTION\nAsks a running control plane through its control "
@@ -138,8 +139,9 @@ print_control_plane(void)
     size_t count;
     const struct flag *f = flags(&count);
 
+    printf(".TH CONTROL\\-PLANE 8 %s \"mokka %s\"\n", build_date,
+           build_version);
     printf(
-        ".TH CONTROL\\-PLANE 8 " MOKKA_DATE " \"mokka " MOKKA_VERSION "\"\n"
         ".SH NAME\ncontrol\\-plane \\- keep racks of simulated GPUs in a "
         "Kubernetes cluster\n"
         ".SH SYNOPSIS\n.B control\\-plane\n[\\fIOPTION\\fR ...]\n"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/kube/json.h"
 #include "common/mem.h"
@@ -170,9 +171,11 @@ add_log(FILE *out, const struct ctl_args *args)
 static int
 write_all(FILE *out, const struct ctl_args *args)
 {
-    write_file(
-        out, "mokka-support/version.txt",
-        str_of("mokkactl " MOKKA_VERSION " (build " MOKKA_BUILD_ID ")\n"));
+    char *version =
+        mem_printf("mokkactl %s (build %s)\n", build_version, build_id);
+
+    write_file(out, "mokka-support/version.txt", str_of(version));
+    free(version);
     add_live(out, args);
     add_check(out, args);
     if (add_log(out, args) != 0)

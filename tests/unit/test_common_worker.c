@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/metrics.h"
@@ -415,7 +416,7 @@ test_hello_names_protocol_build_role_and_process(void **state)
     assert_int_equal(hear(&child), MSG_HELLO);
     u = unpack_fields(unpacked_root(child.body));
     assert_int_equal(unpack_int(&u), PROTOCOL_VERSION);
-    assert_true(str_is(unpack_str(&u), MOKKA_BUILD_ID));
+    assert_true(str_is(unpack_str(&u), build_id));
     assert_true(str_is(unpack_str(&u), "elector"));
     assert_int_equal(unpack_int(&u), child.pid);
     assert_int_equal(unpack_end(&u, NULL), 0);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/build.h"
 #include "common/mem.h"
 #include "proto/recording.h"
 
@@ -62,7 +63,7 @@ test_what_was_added_is_read(void **state)
     assert_int_equal(recording_next(&r, &record, &err), 1);
     assert_int_equal(record.kind, RECORDED_BEGIN);
     assert_int_equal(record.generation, 4);
-    assert_true(str_is(record.build, MOKKA_BUILD_ID));
+    assert_true(str_is(record.build, build_id));
     assert_false(record.cut);
     assert_int_equal(recording_next(&r, &record, &err), 1);
     assert_int_equal(record.kind, RECORDED_LINKED);
