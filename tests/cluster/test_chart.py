@@ -12,6 +12,7 @@ import sys
 import unittest
 
 import harness
+import original
 from harness import GROUP, NAMESPACE, ROOT, ControlPlane, Refused, wait_for
 
 sys.path.append(str(ROOT / "tests" / "chart"))
@@ -179,6 +180,7 @@ class Life(ChartTest):
         container, = deployment["spec"]["template"]["spec"]["containers"]
         arguments = [a.replace("$(POD_NAMESPACE)", NAMESPACE) for a in container["args"]
                      if not a.startswith("--listen-addr")]
+        arguments = ["--shadow" if a == "--shadow=true" else a for a in arguments]
         plane = ControlPlane(self.cluster, *arguments, environment={
             "POD_NAMESPACE": NAMESPACE, "POD_NAME": "pod-0", "POD_UID": "u-0"}, **options)
         self.addCleanup(plane.stop)
@@ -218,6 +220,41 @@ class Life(ChartTest):
         self.helm("uninstall", "mokka", "--namespace", NAMESPACE, "--no-hooks")
         self.assertEqual(self.objects(NAMESPACE, kinds), [])
         self.assertEqual(self.objects("default", kinds), [])
+
+    def test_in_shadow_beside_another_and_then_in_its_place(self):
+        """docs/migrating.md, "Or in the cluster"."""
+        original.Original(self.cluster)
+        stands = original.snapshot(self.cluster)
+        page = (ROOT / "docs" / "migrating.md").read_text()
+        section = page.split("## Or in the cluster")[1].split("\n## ")[0]
+        (install, look), (take_over,) = (
+            block.splitlines() for block in re.findall(r"(?ms)^```sh\n(.*?)^```", section))
+        self.install(release="old", namespace="olden")
+        mark = self.cluster.mark()
+        self.shell(install)
+        self.addCleanup(charts.helm, "uninstall", "mokka", "--namespace", NAMESPACE,
+                        env=self.environment)
+        plane = self.start(record=False)
+        self.assertEqual(plane.lines(msg="access is missing"), [])
+        told = subprocess.run(
+            [harness.PROGRAM.with_name("mokkactl"), *look.split(" mokkactl ")[1].split(),
+             "--socket", plane.socket], text=True, capture_output=True, check=False)
+        self.assertEqual((told.returncode, told.stdout), (0, "Nothing would be written.\n"))
+        self.assertEqual(plane.stop(), 0)
+        self.assertEqual([(e["verb"], e["requestURI"]) for e in self.cluster.audit(mark)
+                          if e["verb"] not in ("get", "list", "watch")
+                          or e["responseStatus"]["code"] == 403], [])
+        # Only in the other's place.
+        self.assertIn("release old in namespace olden", self.refused(
+            "upgrade", "mokka", charts.CHART, "--namespace", NAMESPACE,
+            "--reuse-values", "--set", "controlPlane.shadow=false"))
+        self.helm("upgrade", "old", charts.CHART, "--namespace", "olden",
+                  "--reuse-values", "--set", "controlPlane.enabled=false")
+        self.shell(take_over)
+        plane = self.start(record=False)
+        wait_for("its term", 30, lambda: plane.lines(msg="acquired the lease"))
+        self.assertEqual(plane.stop(), 0)
+        self.assertEqual(original.snapshot(self.cluster), stands)
 
     def test_10_the_commands_of_the_documentation(self):
         """Those of docs/operating.md in their order; no pod runs, so nobody waits

@@ -26,9 +26,14 @@
 {{- printf "%s-control-plane" ($base | trunc 49 | trimSuffix "-") -}}
 {{- end -}}
 
-{{/* The fixed name: one control plane in a cluster. */}}
+{{/* The fixed name: one control plane in a cluster, and beside it one in shadow. */}}
 {{- define "mokka.singleton" -}}
-control-plane.mokka.nvidia.com
+{{- .Values.controlPlane.shadow | ternary "shadow" "control-plane" -}}.mokka.nvidia.com
+{{- end -}}
+
+{{/* true or empty: whether the release has what serves writing. */}}
+{{- define "mokka.writes" -}}
+{{- and .Values.controlPlane.enabled (not .Values.controlPlane.shadow) | ternary "true" "" -}}
 {{- end -}}
 
 {{- define "mokka.selector" -}}
@@ -100,7 +105,10 @@ seccompProfile:
 {{- define "mokka.writeGuard" -}}
 {{- $wanted := get .Values.controlPlane.writeGuard "enabled" -}}
 {{- $new := semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version -}}
-{{- if kindIs "bool" $wanted -}}
+{{- if .Values.controlPlane.shadow -}}
+{{- /* It would keep out the control plane that this one is beside. */ -}}
+false
+{{- else if kindIs "bool" $wanted -}}
 {{- if and $wanted (not $new) -}}
 {{- fail (printf "controlPlane.writeGuard.enabled: ValidatingAdmissionPolicy needs Kubernetes 1.30, this is %s; set it to false, or leave it out" .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
