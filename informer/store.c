@@ -8,17 +8,21 @@
 #include "common/mem.h"
 #include "proto/fields.h"
 #include "proto/intent.h"
+#include "proto/pack.h"
 #include "proto/pool.h"
 
 struct entry {
     struct store_entry seen; /* first; views of data */
-    struct str body; /* the record, packed, but for what is in the pool */
+    struct str body;         /* the record, packed, but for its version and
+                              * what is in the pool */
     const struct pair *head; /* of a Node's annotation, or NULL */
-    uint32_t cut;            /* where in the body the labels belong */
-    uint32_t head_cut;       /* and where the head does, behind them */
+    uint32_t version_cut;    /* where in the body the version belongs, */
+    uint32_t cut;            /* behind it the labels, */
+    uint32_t head_cut;       /* and behind them the head */
     uint32_t round;          /* of the list that named it last */
     uint32_t label_count;
-    const struct pair *labels[]; /* then the data: body, name, NUL */
+    uint32_t version_room;       /* bytes for a version, NUL not counted */
+    const struct pair *labels[]; /* then the data: body, name, version */
 };
 
 struct shelf {
@@ -107,11 +111,9 @@ view(struct str body, struct str text)
     return (struct str){at, text.n};
 }
 
-/* Both forms of a record with labels differ first where their map begins, which
- * is one byte in the bare one: every kind has it (proto/object.c), before the
- * annotation. */
+/* Where the two first differ. */
 static size_t
-find_cut(struct str whole, struct str bare)
+difference(struct str whole, struct str bare)
 {
     size_t at = 0;
 
@@ -120,28 +122,60 @@ find_cut(struct str whole, struct str bare)
     return at;
 }
 
+/* The two forms in hand differ first where the version stands, which is never
+ * empty; behind it where the map of labels begins, if there are any: every kind
+ * has it (proto/object.c).  Empty, each is one byte in the bare form. */
+static void
+find_cuts(struct store *store, struct entry *e)
+{
+    struct str whole = buf_str(&store->whole);
+    struct str bare = buf_str(&store->bare);
+    size_t at = difference(whole, bare);
+    struct buf version = {0};
+
+    pack_str(&version, e->seen.version);
+    e->version_cut = (uint32_t)at;
+    e->cut = (uint32_t)(at + 1 +
+                        difference(str_after(whole, at + version.len),
+                                   str_after(bare, at + 1)));
+    buf_fini(&version);
+}
+
 /* From the two forms in hand. */
 static struct entry *
 entry_new(struct store *store, const struct object_meta *meta, uint32_t round)
 {
     struct str bare = buf_str(&store->bare);
     size_t list = meta->labels.count * sizeof(const struct pair *);
-    struct entry *e = mem_zalloc(sizeof(*e) + list + bare.n + meta->name.n + 1);
-    char *data = (char *)e->labels + list;
+    struct entry *e = mem_zalloc(sizeof(*e) + list + bare.n + meta->name.n + 1 +
+                                 meta->version.n + 1);
+    char *body = (char *)e->labels + list;
+    char *name = body + bare.n;
+    char *version = name + meta->name.n + 1;
 
-    memcpy(data, bare.s, bare.n);
-    memcpy(data + bare.n, meta->name.s, meta->name.n);
-    e->body = (struct str){data, bare.n};
-    e->cut = (uint32_t)find_cut(buf_str(&store->whole), bare);
+    memcpy(body, bare.s, bare.n);
+    memcpy(name, meta->name.s, meta->name.n);
+    memcpy(version, meta->version.s, meta->version.n);
+    e->body = (struct str){body, bare.n};
+    e->seen.name = name;
+    e->seen.uid = view(e->body, meta->uid);
+    e->seen.version = (struct str){version, meta->version.n};
+    e->version_room = (uint32_t)meta->version.n;
+    find_cuts(store, e);
     e->head = pool_keep_head(&store->labels, store->head);
     e->head_cut = (uint32_t)store->head_cut;
     e->round = round;
     e->label_count = (uint32_t)meta->labels.count;
-    e->seen.name = data + bare.n;
-    e->seen.uid = view(e->body, meta->uid);
-    e->seen.version = view(e->body, meta->version);
     pool_keep(&store->labels, meta->labels, e->labels);
     return e;
+}
+
+/* Appends the body from *at up to there. */
+static void
+add_body(struct buf *out, const struct entry *e, size_t *at, size_t end)
+{
+    buf_add(out, e->body.s + *at, end - *at);
+    *at = end;
 }
 
 void
@@ -150,17 +184,19 @@ store_body(const struct store_entry *entry, struct buf *out)
     const struct entry *e = (const struct entry *)entry;
     size_t at = 0;
 
+    add_body(out, e, &at, e->version_cut);
+    pack_str(out, e->seen.version);
+    at++;
     if (e->label_count > 0) {
-        buf_add(out, e->body.s, e->cut);
+        add_body(out, e, &at, e->cut);
         fields_put_pairs(out, labels_of(e));
-        at = e->cut + 1; /* an empty map is one byte */
+        at++;
     }
     if (e->head != NULL) {
-        buf_add(out, e->body.s + at, e->head_cut - at);
+        add_body(out, e, &at, e->head_cut);
         buf_adds(out, e->head->value);
-        at = e->head_cut;
     }
-    buf_add(out, e->body.s + at, e->body.n - at);
+    add_body(out, e, &at, e->body.n);
 }
 
 /* Takes what is shared of the annotation out of the bare form. */
@@ -175,13 +211,13 @@ cut_head(struct store *store, struct str head)
 }
 
 static void
-pack_bare(struct store *store, const struct record *r, struct str version)
+pack_bare(struct store *store, const struct record *r)
 {
     struct record bare = *r;
 
     bare.meta.labels.count = 0;
     buf_clear(&store->bare);
-    record_pack(&store->bare, &bare, version);
+    record_pack(&store->bare, &bare, STR(""));
     cut_head(store, r->kind == KIND_NODE ? assignment_head(r->node.annotation)
                                          : STR(""));
 }
@@ -221,7 +257,6 @@ compare(struct store *store, const struct entry *old, const struct record *r)
         return STORE_ADDED;
     if (!str_eq(old->seen.uid, r->meta.uid))
         return STORE_REPLACED;
-    pack_bare(store, r, old->seen.version);
     if (!same_labels(r->meta.labels, labels_of(old)) || !same_body(store, old))
         return STORE_CHANGED;
     return str_eq(old->seen.version, r->meta.version) ? STORE_SAME
@@ -252,35 +287,6 @@ tell(const struct store *store, enum object_kind kind, enum store_change change,
     store->touched(store->arg, &touch);
 }
 
-enum store_change
-store_put(struct store *store, const struct record *r, struct err *err)
-{
-    struct shelf *shelf = &store->shelves[r->kind];
-    char *name = mem_dup(r->meta.name.s, r->meta.name.n);
-    struct entry *old = map_get(&shelf->entries, name);
-    enum store_change change = compare(store, old, r);
-    struct entry *new;
-
-    free(name);
-    if (shelf->listing && old != NULL)
-        check_time(store, r->kind, old->seen.name, r->meta.version,
-                   old->seen.version);
-    if (change == STORE_SAME) {
-        old->round = shelf->round;
-        return change;
-    }
-    pack_whole(store, r);
-    if (record_check(r->kind, buf_str(&store->whole), err) != 0)
-        return STORE_REFUSED;
-    pack_bare(store, r, r->meta.version);
-    new = entry_new(store, &r->meta, shelf->round);
-    map_put(&shelf->entries, new->seen.name, new);
-    tell(store, r->kind, change, new->seen.name,
-         change == STORE_REPLACED ? old->seen.uid : STR(""));
-    entry_free(store, old);
-    return change;
-}
-
 static struct entry *
 find(const struct store *store, enum object_kind kind, struct str name)
 {
@@ -289,6 +295,48 @@ find(const struct store *store, enum object_kind kind, struct str name)
 
     free(key);
     return e;
+}
+
+/* The usual case: a heartbeat touched what is not kept. */
+static bool
+renew_version(struct entry *e, struct str version)
+{
+    if (version.n > e->version_room)
+        return false;
+    memcpy((char *)e->seen.version.s, version.s, version.n);
+    e->seen.version.n = version.n;
+    return true;
+}
+
+enum store_change
+store_put(struct store *store, const struct record *r, struct err *err)
+{
+    struct shelf *shelf = &store->shelves[r->kind];
+    struct entry *old = find(store, r->kind, r->meta.name);
+    enum store_change change;
+    struct entry *new;
+
+    if (shelf->listing && old != NULL)
+        check_time(store, r->kind, old->seen.name, r->meta.version,
+                   old->seen.version);
+    pack_bare(store, r);
+    change = compare(store, old, r);
+    if (change == STORE_SAME ||
+        (change == STORE_VERSION && renew_version(old, r->meta.version))) {
+        old->round = shelf->round;
+        if (change != STORE_SAME)
+            tell(store, r->kind, change, old->seen.name, STR(""));
+        return change;
+    }
+    pack_whole(store, r);
+    if (record_check(r->kind, buf_str(&store->whole), err) != 0)
+        return STORE_REFUSED;
+    new = entry_new(store, &r->meta, shelf->round);
+    map_put(&shelf->entries, new->seen.name, new);
+    tell(store, r->kind, change, new->seen.name,
+         change == STORE_REPLACED ? old->seen.uid : STR(""));
+    entry_free(store, old);
+    return change;
 }
 
 static void

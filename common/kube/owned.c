@@ -35,9 +35,15 @@ mentioned(struct str fields)
     return set;
 }
 
-/* The keys that a field set owns; -1: it is not readable. */
+/* The set of all keys and no other field, as the API server writes it: what
+ * stands on nearly every Node. */
+#define ALL_KEYS                                                               \
+    "{\"f:metadata\":{\"f:annotations\":{\"f:" ANNOTATION_ASSIGNMENT           \
+    "\":{}},\"f:labels\":{\"f:" LABEL_ASSIGNED "\":{},\"f:" LABEL_CLIQUE       \
+    "\":{}}}}"
+
 static int
-owned(struct str fields)
+parsed(struct str fields)
 {
     json_t *root = kube_json_parse(fields, NULL);
     const json_t *meta = json_object_get(root, "f:metadata");
@@ -49,6 +55,13 @@ owned(struct str fields)
             set |= 1 << i;
     json_decref(root);
     return set;
+}
+
+/* The keys that a field set owns; -1: it is not readable. */
+static int
+owned(struct str fields)
+{
+    return str_is(fields, ALL_KEYS) ? KEY_ALL : parsed(fields);
 }
 
 static bool
@@ -101,11 +114,12 @@ add_rival(struct buf *list, struct str manager)
 static void
 weigh(struct owned_keys *o, const struct kube_managed *entry)
 {
-    int named = mentioned(entry->fields);
-    int set;
+    int named, set;
 
-    if (entry->subresource.n > 0 || !str_is(entry->fields_type, "FieldsV1") ||
-        named == 0)
+    if (entry->subresource.n > 0 || !str_is(entry->fields_type, "FieldsV1"))
+        return;
+    named = mentioned(entry->fields);
+    if (named == 0)
         return;
     set = owned(entry->fields);
     if (set >= 0 && is_our_apply(entry)) {

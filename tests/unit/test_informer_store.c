@@ -473,6 +473,36 @@ test_records_are_whole_whatever_their_annotation(void **state)
     end(&told);
 }
 
+/* And its version, shorter and longer ones, which alone is no change. */
+static void
+test_records_are_whole_whatever_their_version(void **state)
+{
+    static const char *const versions[] = {
+        "8", "9", "10", "7", "11", "123456789012345678901234567890123456", "1"};
+    struct told told;
+
+    (void)state;
+    begin(&told);
+    for (size_t i = 0; i < nitems(versions); i++) {
+        struct record r = projected_node("n");
+        struct buf wanted = {0};
+        struct buf body = {0};
+
+        r.meta.version = str_of(versions[i]);
+        assert_int_equal(store_put(told.store, &r, NULL),
+                         i == 0 ? STORE_ADDED : STORE_VERSION);
+        assert_int_equal(store_put(told.store, &r, NULL), STORE_SAME);
+        record_pack(&wanted, &r, r.meta.version);
+        store_body(store_get(told.store, KIND_NODE, "n"), &body);
+        assert_true(str_eq(buf_str(&body), buf_str(&wanted)));
+        assert_true(str_is(store_get(told.store, KIND_NODE, "n")->version,
+                           versions[i]));
+        buf_fini(&body);
+        buf_fini(&wanted);
+    }
+    end(&told);
+}
+
 int
 main(void)
 {
@@ -492,6 +522,7 @@ main(void)
         cmocka_unit_test(test_H02_unreadable_object_in_a_list_costs_nobody),
         cmocka_unit_test(test_records_are_whole_whatever_their_labels),
         cmocka_unit_test(test_records_are_whole_whatever_their_annotation),
+        cmocka_unit_test(test_records_are_whole_whatever_their_version),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

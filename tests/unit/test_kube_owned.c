@@ -21,6 +21,10 @@
 #define ALL                                                                    \
     "{\"f:metadata\":{\"f:labels\":{" ASSIGNED "," CLIQUE                      \
     "},\"f:annotations\":{" ANNOTATION "}}}"
+/* The same in the server's order of keys, and with one more. */
+#define SORTED(more)                                                           \
+    "{\"f:metadata\":{\"f:annotations\":{" ANNOTATION                          \
+    "},\"f:labels\":{" ASSIGNED "," CLIQUE more "}}}"
 
 struct entry {
     const char *manager, *operation, *version, *fields, *subresource;
@@ -79,6 +83,12 @@ test_4_3_who_owns_the_projected_keys(void **state)
         const char *rivals;
     } rows[] = {
         {{{"mokka-controller", "Apply", "v1", ALL, ""}}, KEY_ALL, 0, ""},
+        {{{"mokka-controller", "Apply", "v1", SORTED(""), ""},
+          {"a", "Update", "v1", SORTED(",\"f:x\":{}"), ""}},
+         KEY_ALL,
+         KEY_ALL,
+         "a;a;a"},
+        {{{"a", "Apply", "v1", SORTED(""), ""}}, 0, KEY_ALL, "a;a;a"},
         {{{"mokka-controller", "Apply", "v1", LABELS(ASSIGNED), ""},
           {"gpu-operator", "Update", "v1", LABELS(CLIQUE), ""}},
          KEY_ASSIGNED,
