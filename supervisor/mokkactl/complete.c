@@ -345,6 +345,47 @@ fish_command(const struct ctl_command *c)
     fish_operands(c);
 }
 
+/* The options of a command that a value follows, as patterns of a case. */
+static void
+fish_valued(const struct ctl_command *c)
+{
+    for (const struct ctl_option *o = c->options; o->name != NULL; o++) {
+        if (o->argument == NULL)
+            continue;
+        printf(" '%s --%s'", c->name, o->name);
+        if (o->letter != '\0')
+            printf(" '%s -%c'", c->name, o->letter);
+    }
+}
+
+/* The value of an option is no operand. */
+static void
+fish_place(const struct ctl_command *commands, size_t count)
+{
+    printf("function _mokka_place # COMMAND NUMBER: is that operand's place?\n"
+           "    set -l words\n"
+           "    set -l valued\n"
+           "    for word in (commandline -opc)[2..]\n"
+           "        if set -q valued[1]\n"
+           "            set -e valued[1]\n"
+           "            continue\n"
+           "        end\n"
+           "        switch \"$argv[1] $word\"\n"
+           "            case");
+    for (size_t i = 0; i < count; i++)
+        fish_valued(&commands[i]);
+    printf("\n"
+           "                set valued yes\n"
+           "            case '* -*'\n"
+           "            case '*'\n"
+           "                set -a words $word\n"
+           "        end\n"
+           "    end\n"
+           "    test (count $words) -eq $argv[2]\n"
+           "    and test \"$words[1]\" = $argv[1]\n"
+           "end\n");
+}
+
 static void
 print_fish(void)
 {
@@ -352,13 +393,9 @@ print_fish(void)
     const struct ctl_command *commands = ctl_commands(&count);
     const struct flag *f;
 
-    printf("# completion for fish: mokkactl completion fish | source\n"
-           "function _mokka_place # COMMAND NUMBER: is that operand's place?\n"
-           "    set -l words (commandline -opc | string match -v -- '-*')\n"
-           "    test (count $words) -eq (math $argv[2] + 1)\n"
-           "    and test \"$words[2]\" = $argv[1]\n"
-           "end\n"
-           "complete -c mokkactl -f\n"
+    printf("# completion for fish: mokkactl completion fish | source\n");
+    fish_place(commands, count);
+    printf("complete -c mokkactl -f\n"
            "complete -c mokkactl -n __fish_use_subcommand -l version\n"
            "complete -c mokkactl -l help -s h\n");
     for (size_t i = 0; i < count; i++)

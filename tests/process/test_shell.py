@@ -28,6 +28,8 @@ OFFERED = (
     ("mokkactl log p", ["placer", "projector"]),
     ("mokkactl log placer ", LEVELS),
     ("mokkactl log --socket x placer ", LEVELS),
+    ("mokkactl log --socket=x placer ", LEVELS),
+    ("mokkactl log -s x ", WORKERS),
     ("mokkactl status --output ", ["json", "wide"]),
     ("mokkactl status -o ", ["json", "wide"]),
     ("mokkactl plan --exit", ["--exit-code"]),
@@ -171,8 +173,6 @@ class Bash(unittest.TestCase):
 class Fish(unittest.TestCase):
     def test_6_fish_offers_what_fits(self):
         for typed, wanted in OFFERED:
-            if "--socket x" in typed:
-                continue  # there the value of an option counts as an operand
             status, out, err = run("fish", "--no-config", "-c",
                                    f"source; complete -C '{typed}'", text=script("fish"))
             self.assertEqual((status, err), (0, ""))
