@@ -279,12 +279,16 @@ static const struct ctl_command commands[] = {
     {
         .name = "completion",
         .operands = "SHELL",
-        .says = "completion for bash, zsh or fish",
+        .says = "completion for bash, zsh, fish or kubectl",
         .about = "Prints a script for the shell that completes mokkactl and "
-                 "control-plane.",
+                 "control-plane; for kubectl a program that completes kubectl "
+                 "mokka, to be put into a folder of PATH.",
         .examples = "  source <(mokkactl completion bash)\n"
                     "  source <(mokkactl completion zsh)\n"
-                    "  mokkactl completion fish | source\n",
+                    "  mokkactl completion fish | source\n"
+                    "  kubectl mokka completion kubectl "
+                    ">~/bin/kubectl_complete-mokka\n"
+                    "  chmod +x ~/bin/kubectl_complete-mokka\n",
         .run = run_completion,
     },
     {

@@ -26,8 +26,6 @@ next_operand(const char **at, size_t *n)
  * operand by its number; the third finds out which place it is.
  */
 static const char bash_head[] =
-    "# completion for bash: source <(mokkactl completion bash)\n"
-    "\n"
     "# _mokka_value COMMAND OPTION: words of its value; 1: it takes none\n"
     "_mokka_value() {\n"
     "    case \"$1 $2\" in\n";
@@ -71,7 +69,7 @@ static const char bash_tail[] =
     "    if [ \"$words\" = FILE ]; then\n"
     "        compopt -o default\n"
     "    else\n"
-    "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+    "        _mokka_fit \"$words\" \"$word\"\n"
     "    fi\n"
     "}\n"
     "\n"
@@ -82,9 +80,62 @@ static const char bash_tail[] =
     "        _mokka 2 \"${COMP_WORDS[1]}\"\n"
     "    fi\n"
     "}\n"
-    "_control_plane() { _mokka 1 control-plane; }\n"
-    "complete -F _mokkactl mokkactl\n"
-    "complete -F _control_plane control-plane\n";
+    "# _mokka_fit WORDS WORD: those that begin so; bash 3.2 has no mapfile\n"
+    "_mokka_fit() {\n"
+    "    local fit\n"
+    "    while IFS= read -r fit; do\n"
+    "        COMPREPLY+=(\"$fit\")\n"
+    "    done < <(compgen -W \"$1\" -- \"$2\")\n"
+    "}\n";
+
+static const char bash_use[] = "_control_plane() { _mokka 1 control-plane; }\n"
+                               "complete -F _mokkactl mokkactl\n"
+                               "complete -F _control_plane control-plane\n";
+
+/* Those of the plugin's own options stand in deploy/kubectl-mokka. */
+static const char kubectl_use[] =
+    "\n"
+    "# kubectl asks as \"kubectl mokka WORD...\" is typed, the last word being "
+    "begun: a\n"
+    "# line for each word that fits, then what cobra calls a directive.\n"
+    "compopt() { directive=0; } # files fit\n"
+    "last=${!#} prefix='' directive=4 # files do not\n"
+    "case $last in\n"
+    "--*=*)\n"
+    "    prefix=${last%%=*}=\n"
+    "    set -- \"${@:1:$#-1}\" \"${last%%=*}\" \"${last#*=}\"\n"
+    "    ;;\n"
+    "esac\n"
+    "valued='' # the option of the plugin's own that the last word belongs to\n"
+    "while [ $# -gt 1 ]; do\n"
+    "    case $1 in\n"
+    "    -n | --namespace | --lease | --pod | -c | --container | --context | "
+    "\\\n"
+    "        --cluster | --user | --kubeconfig)\n"
+    "        valued=$1\n"
+    "        [ $# -gt 2 ] || break\n"
+    "        valued=''\n"
+    "        shift 2\n"
+    "        ;;\n"
+    "    -*) shift ;;\n"
+    "    *) break ;;\n"
+    "    esac\n"
+    "done\n"
+    "COMPREPLY=()\n"
+    "if [ \"$valued\" = --kubeconfig ]; then\n"
+    "    directive=0\n"
+    "elif [ -z \"$valued\" ] && [ $# -eq 1 ] && [ \"${1:0:1}\" = - ]; then\n"
+    "    _mokka_fit '--namespace --lease --pod --container --context --cluster "
+    "--user --kubeconfig --help' \"$1\"\n"
+    "elif [ -z \"$valued\" ]; then\n"
+    "    COMP_WORDS=(mokkactl \"$@\")\n"
+    "    COMP_CWORD=$#\n"
+    "    _mokkactl\n"
+    "fi\n"
+    "for word in ${COMPREPLY[@]+\"${COMPREPLY[@]}\"}; do\n"
+    "    printf '%s\\n' \"$prefix$word\"\n"
+    "done\n"
+    "printf ':%s\\n' \"$directive\"\n";
 
 static void
 bash_value(const char *command, const struct ctl_option *o)
@@ -154,13 +205,33 @@ bash_places(void)
 }
 
 static void
-print_bash(void)
+bash_functions(void)
 {
     fputs(bash_head, stdout);
     bash_values();
     fputs(bash_between, stdout);
     bash_places();
     fputs(bash_tail, stdout);
+}
+
+static void
+print_bash(void)
+{
+    printf("# completion for bash: source <(mokkactl completion bash)\n\n");
+    bash_functions();
+    fputs(bash_use, stdout);
+}
+
+/* kubectl runs a program of its own for each plugin. */
+static void
+print_kubectl(void)
+{
+    printf("#!/usr/bin/env bash\n"
+           "# completion of kubectl mokka, for kubectl: mokkactl completion "
+           "kubectl >kubectl_complete-mokka, executable, in a folder of PATH\n"
+           "\n");
+    bash_functions();
+    fputs(kubectl_use, stdout);
 }
 
 /* ---- zsh --------------------------------------------------------------- */
@@ -419,13 +490,18 @@ run_completion(const struct ctl_args *args)
         const char *name;
         void (*print)(void);
     } shells[] = {
-        {"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+        {"bash", print_bash},
+        {"zsh", print_zsh},
+        {"fish", print_fish},
+        {"kubectl", print_kubectl},
+    };
 
     for (size_t i = 0; i < nitems(shells); i++)
         if (strcmp(args->operands[0], shells[i].name) == 0) {
             shells[i].print();
             return EXIT_FINE;
         }
-    return ctl_fail(args, "there is one for bash, zsh and fish, but not for %s",
-                    args->operands[0]);
+    return ctl_fail(
+        args, "there is one for bash, zsh, fish and kubectl, but not for %s",
+        args->operands[0]);
 }

@@ -32,7 +32,7 @@ static const struct {
     {"LEVEL", "debug info warn error"},
     {"PATH", FILE_WORDS},
     {"PROGRAM", "mokkactl control-plane"},
-    {"SHELL", "bash zsh fish"},
+    {"SHELL", "bash zsh fish kubectl"},
     {"WORKER", "informer placer projector elector web"},
 };
 

@@ -33,7 +33,7 @@ OFFERED = (
     ("mokkactl status --output ", ["json", "wide"]),
     ("mokkactl status -o ", ["json", "wide"]),
     ("mokkactl plan --exit", ["--exit-code"]),
-    ("mokkactl completion ", ["bash", "fish", "zsh"]),
+    ("mokkactl completion ", ["bash", "fish", "kubectl", "zsh"]),
     ("mokkactl man c", ["control-plane"]),
     ("control-plane --log-l", ["--log-level"]),
     ("control-plane --log-level ", LEVELS),
@@ -168,6 +168,54 @@ class Bash(unittest.TestCase):
 
     def test_6_shellcheck_finds_nothing(self):
         self.assertEqual(run("shellcheck", "-s", "bash", "-", text=script("bash"))[1], "")
+
+
+class Kubectl(unittest.TestCase):
+    """As kubectl calls the program of a plugin; and kubectl itself."""
+    OFFERED = (
+        (["st"], ["status", ":4"]),
+        (["dump", ""], [*WORKERS, ":4"]),
+        (["-n", "x", "log", "p"], ["placer", "projector", ":4"]),
+        (["--kubeconfig=x", "log", "placer", ""], [*LEVELS, ":4"]),
+        (["status", "--output=j"], ["--output=json", ":4"]),
+        (["status", "-o", ""], ["json", "wide", ":4"]),
+        (["--name"], ["--namespace", ":4"]),
+        (["-n", ""], [":4"]),
+        (["--kubeconfig", ""], [":0"]),
+        (["--kubeconfig=/e"], [":0"]),
+        (["record", "placer", ""], [":0"]),
+    )
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.program = self.folder / "kubectl_complete-mokka"
+        self.program.write_text(script("kubectl"))
+        self.program.chmod(0o755)
+
+    def test_6_the_program_offers_what_fits(self):
+        for typed, wanted in self.OFFERED:
+            status, out, err = run(self.program, *typed, env={**os.environ, "LC_ALL": "C"})
+            self.assertEqual((status, err), (0, ""), typed)
+            *words, directive = out.split()
+            self.assertEqual([*sorted(words), directive], wanted, typed)
+
+    def test_6_every_option_of_the_plugin_is_known(self):
+        text = run(ROOT / "deploy" / "kubectl-mokka", "--help")[1].split("Examples:")[0]
+        _, out, _ = run(self.program, "--")
+        self.assertEqual(sorted(out.split()[:-1]),
+                         sorted(set(re.findall(r"(?<=[ ,])--[a-z]+", text))))
+
+    def test_6_kubectl_offers_it(self):
+        found = run(ROOT / "deploy" / "local" / "build")[1].strip()
+        (self.folder / "kubectl-mokka").symlink_to(ROOT / "deploy" / "kubectl-mokka")
+        _, out, _ = run(f"{found}/kubectl", "__complete", "mokka", "dump", "p", env={
+            **os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "HOME": str(self.folder)})
+        self.assertEqual(sorted(out.split()[:-1]), ["placer", "projector"])
+
+    def test_6_shellcheck_finds_nothing(self):
+        self.assertEqual(run("shellcheck", "-s", "bash", "-", text=script("kubectl"))[1], "")
 
 
 class Fish(unittest.TestCase):
