@@ -221,6 +221,33 @@ class Life(ChartTest):
         self.assertEqual(self.objects(NAMESPACE, kinds), [])
         self.assertEqual(self.objects("default", kinds), [])
 
+    def test_the_label_is_left_to_others_by_the_command_of_the_page(self):
+        """docs/coexistence.md, "Or leave the label to them", and back."""
+        page = (ROOT / "docs" / "coexistence.md").read_text()
+        command, = re.findall(r"(?ms)^```sh\n(.*?)^```", page)
+        self.install()
+        self.cluster.add_nodes(54)
+        self.cluster.add_samples("profile-nvl72", "inventory-54")
+        for leave in (False, True, False):
+            if leave:
+                self.shell(command.strip())
+            else:
+                self.shell(command.strip().replace("Label=false", "Label=true"))
+            plane = self.start(record=False)
+            wait_for("the labels", 60, lambda left=leave: self.cluster.converged() and len([
+                n for n in self.cluster.projected()
+                if (harness.CLIQUE in n["metadata"]["labels"]) != left]) == 54)
+            if leave:
+                self.cluster.kubectl("label", "node", "sim-001", f"{harness.CLIQUE}=theirs")
+                self.cluster.kubectl("delete", "node", "sim-002")
+                self.cluster.add_nodes(1, prefix="late", **{harness.CLIQUE: "theirs"})
+                wait_for("a Node that others label, too", 30, lambda: "late-000" in [
+                    n["metadata"]["name"] for n in self.cluster.projected()])
+                self.cluster.kubectl("label", "nodes", "sim-001", "late-000", f"{harness.CLIQUE}-")
+            self.assertEqual(plane.stop(), 0)
+        self.start()
+        self.cluster.kubectl(*DRAIN)
+
     def test_in_shadow_beside_another_and_then_in_its_place(self):
         """docs/migrating.md, "Or in the cluster"."""
         original.Original(self.cluster)

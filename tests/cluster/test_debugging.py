@@ -335,6 +335,9 @@ class Document(DebuggingTest):
     def test_7_the_commands_for_troubles(self):
         self.run_page("docs/troubleshooting.md", 20)
 
+    def test_7_the_commands_beside_others_that_write_the_label(self):
+        self.run_page("docs/coexistence.md", 16)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
