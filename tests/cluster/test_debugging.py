@@ -322,7 +322,7 @@ class Document(DebuggingTest):
             if "drain" in line:  # it looks at all Nodes, as an administrator
                 user = {**environment, "MOKKA_CP_KUBECONFIG": self.cluster.kubeconfig}
             done = subprocess.run(
-                ["bash", "-c", line], cwd=self.folder.name, env=user, text=True,
+                ["sh", "-c", line], cwd=self.folder.name, env=user, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=90, check=False)
             if not manual.is_shown(shown, done.stdout):
                 self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{done.stdout}"

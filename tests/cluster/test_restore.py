@@ -40,7 +40,7 @@ class Restore(harness.Estate):
             "MOKKA_CP_CONTROL_SOCKET": str((plane or self.plane).socket)}
         for line, shown in self.commands(*places, " restored"):
             done = subprocess.run(
-                ["bash", "-c", line], cwd=self.folder, env=environment, text=True,
+                ["sh", "-c", line], cwd=self.folder, env=environment, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200, check=False)
             if not manual.is_shown(shown, done.stdout):
                 self.fail(f"$ {line}\n--- shown\n{shown}--- printed\n{done.stdout}"

@@ -721,7 +721,7 @@ class Document(unittest.TestCase):
                     body, _, shown = shown.partition("EOF\n")
                     line += "\n" + body + "EOF"
                 done = subprocess.run(
-                    ["bash", "-c", line.replace("/tmp/plan", f"{folder.name}/plan")], cwd=ROOT, env={**os.environ, "PATH": path},
+                    ["sh", "-c", line.replace("/tmp/plan", f"{folder.name}/plan")], cwd=ROOT, env={**os.environ, "PATH": path},
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
                     check=False)
                 self.assertEqual(done.stdout, shown, line)

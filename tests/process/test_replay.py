@@ -464,7 +464,7 @@ class Document(Replaying):
         for command in commands:
             line, _, shown = command.partition("\n")
             done = subprocess.run(
-                ["bash", "-c", line.replace("/tmp/replay", folder.name)],
+                ["sh", "-c", line.replace("/tmp/replay", folder.name)],
                 env={**os.environ, "PATH": path}, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
             # What a killed placer had said and not written down any more is told, too.
