@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and completions, as the programs that read them see them."""
+"""Manual pages and completions, as the programs that read them see them, and
+commands of the pages, as shells do."""
 
+import json
 import os
 import pathlib
 import pty
@@ -316,6 +318,19 @@ class QuickStart(unittest.TestCase):
                 done = run("dash", "-n", text=line)
                 self.assertEqual(done, (0, "", ""), f"{page.name}\n{line}")
                 self.assertNotIn("PIPESTATUS", line)
+
+
+class Build(unittest.TestCase):
+    def test_a_commit_compiles_one_file_anew(self):
+        entries = json.loads((BUILD / "compile_commands.json").read_text())
+        self.assertEqual([pathlib.Path(e["file"]).relative_to(ROOT).as_posix() for e in entries
+                          if "MOKKA_COMMIT" in e["command"]], ["common/build.c"])
+
+    def test_the_date_is_the_changelogs(self):
+        newest, = re.findall(r"\A.*?^## (\S+) - (\S+)$", (ROOT / "CHANGELOG.md").read_text(),
+                             re.MULTILINE | re.DOTALL)
+        head = run(BUILD / "mokkactl", "man")[1].splitlines()[0]
+        self.assertEqual(head, f'.TH MOKKACTL 1 {newest[1]} "mokka {newest[0]}"')
 
 
 class Readers(unittest.TestCase):
