@@ -10,6 +10,7 @@
 #include "common/kube/base64.h"
 #include "common/kube/config.h"
 #include "common/kube/file.h"
+#include "common/kube/secret.h"
 #include "common/log.h"
 #include "common/mem.h"
 
@@ -17,12 +18,13 @@
 #define READ_DOUBTED CLOCK_SECOND
 #define TOKEN_MAX ((size_t)256 << 10)
 #define PEM_MAX ((size_t)1 << 20)
+#define BEARER "Authorization: Bearer "
 
 enum secret { CA, CERT, KEY, TOKEN, N_SECRETS };
 
 struct kube_auth {
     const struct kube_config *config;
-    struct buf held[N_SECRETS]; /* the last good content; empty: none */
+    struct str held[N_SECRETS]; /* the last good content; empty: none */
     bool failing[N_SECRETS]; /* the last reading failed, and that is logged */
     int64_t read_at;
     int64_t changed_at;
@@ -180,23 +182,20 @@ note_failure(struct kube_auth *auth, enum secret which, const struct err *err)
 static int
 renew(struct kube_auth *auth, enum secret which, struct err *err)
 {
-    struct buf *held = &auth->held[which];
+    struct str *held = &auth->held[which];
     struct buf fresh = {0};
+    int rc = read_secret(auth, which, &fresh, err);
 
-    if (read_secret(auth, which, &fresh, err) < 0) {
-        file_wipe(&fresh);
-        return -1;
+    if (rc == 0)
+        auth->failing[which] = false;
+    if (rc == 0 && !str_eq(buf_str(&fresh), *held)) {
+        secret_drop(held);
+        *held = secret_keep(buf_str(&fresh));
+        if (which != TOKEN) /* a token goes with each request by itself */
+            auth->changed_at = clock_now();
     }
-    auth->failing[which] = false;
-    if (str_eq(buf_str(&fresh), buf_str(held))) {
-        file_wipe(&fresh);
-        return 0;
-    }
-    file_wipe(held);
-    *held = fresh;
-    if (which != TOKEN) /* a token goes with each request by itself */
-        auth->changed_at = clock_now();
-    return 0;
+    file_wipe(&fresh);
+    return rc;
 }
 
 void
@@ -237,7 +236,7 @@ kube_auth_new(const struct kube_config *config, struct err *err)
     auth->read_at = clock_now();
     for (int i = 0; i < N_SECRETS && rc == 0; i++)
         rc = renew(auth, (enum secret)i, err);
-    if (rc == 0 && (auth->held[CERT].len > 0) != (auth->held[KEY].len > 0))
+    if (rc == 0 && (auth->held[CERT].n > 0) != (auth->held[KEY].n > 0))
         rc = err_set(err, "client certificate and client key go together, but "
                           "only one of them is given");
     if (rc < 0) {
@@ -254,16 +253,16 @@ kube_auth_free(struct kube_auth *auth)
     if (auth == NULL)
         return;
     for (int i = 0; i < N_SECRETS; i++)
-        file_wipe(&auth->held[i]);
+        secret_drop(&auth->held[i]);
     free(auth);
 }
 
 static int
-set_blob(CURL *easy, CURLoption option, const struct buf *held)
+set_blob(CURL *easy, CURLoption option, struct str held)
 {
-    struct curl_blob blob = {buf_bytes(held), held->len, CURL_BLOB_COPY};
+    struct curl_blob blob = {(char *)held.s, held.n, CURL_BLOB_COPY};
 
-    if (held->len == 0)
+    if (held.n == 0)
         return 0;
     return curl_easy_setopt(easy, option, &blob) == CURLE_OK ? 0 : -1;
 }
@@ -287,38 +286,39 @@ kube_auth_apply(const struct kube_auth *auth, CURL *easy)
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, config->insecure ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, config->insecure ? 0L : 2L);
-    if (auth->held[CA].len > 0) /* it alone, not the system's beside it */
+    if (auth->held[CA].n > 0) /* it alone, not the system's beside it */
         curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-    rc |= set_blob(easy, CURLOPT_CAINFO_BLOB, &auth->held[CA]);
-    rc |= set_blob(easy, CURLOPT_SSLCERT_BLOB, &auth->held[CERT]);
-    rc |= set_blob(easy, CURLOPT_SSLKEY_BLOB, &auth->held[KEY]);
+    rc |= set_blob(easy, CURLOPT_CAINFO_BLOB, auth->held[CA]);
+    rc |= set_blob(easy, CURLOPT_SSLCERT_BLOB, auth->held[CERT]);
+    rc |= set_blob(easy, CURLOPT_SSLKEY_BLOB, auth->held[KEY]);
     return rc;
 }
 
 struct curl_slist *
 kube_auth_header(const struct kube_auth *auth, struct curl_slist *headers)
 {
-    const struct buf *token = &auth->held[TOKEN];
-    struct curl_slist *more;
-    struct buf line = {0};
+    struct curl_slist *first;
 
-    if (token->len == 0)
+    if (auth->held[TOKEN].n == 0)
         return headers;
-    buf_room(&line, token->len + 32);
-    buf_addz(&line, "Authorization: Bearer ");
-    buf_adds(&line, buf_str(token));
-    buf_addc(&line, '\0');
-    more = curl_slist_append(headers, buf_bytes(&line));
-    file_wipe(&line);
-    if (more == NULL)
-        fatal("out of memory (headers)");
-    return more;
+    first = mem_zalloc(sizeof(*first));
+    first->data = (char *)secret_join(STR(BEARER), auth->held[TOKEN]).s;
+    first->next = headers;
+    return first;
 }
 
 void
 kube_auth_wipe_headers(struct curl_slist *headers)
 {
-    for (struct curl_slist *at = headers; at != NULL; at = at->next)
-        explicit_bzero(at->data, strlen(at->data));
-    curl_slist_free_all(headers);
+    struct curl_slist *rest = headers;
+
+    if (headers != NULL &&
+        strncmp(headers->data, BEARER, strlen(BEARER)) == 0) {
+        struct str secret = str_of(headers->data);
+
+        rest = headers->next;
+        secret_drop(&secret);
+        free(headers);
+    }
+    curl_slist_free_all(rest);
 }

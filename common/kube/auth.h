@@ -39,7 +39,8 @@ int64_t kube_auth_changed(const struct kube_auth *auth);
 /* Sets TLS and proxy options of a handle. -1 if libcurl refuses one. */
 int kube_auth_apply(const struct kube_auth *auth, CURL *easy);
 
-/* headers with an Authorization line, if there is a token. */
+/* headers behind an Authorization line, if there is a token; taken over either
+ * way. */
 struct curl_slist *kube_auth_header(const struct kube_auth *auth,
                                     struct curl_slist *headers);
 

@@ -3,9 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Its mode says so; what else stands in the way it cannot say. */
+static bool
+may_be_read(const struct stat *st)
+{
+    unsigned bit = st->st_uid == geteuid()   ? S_IRUSR
+                   : st->st_gid == getegid() ? S_IRGRP
+                                             : S_IROTH;
+
+    return (st->st_mode & bit) != 0;
+}
 
 static int
 open_failed(const char *path, struct err *err)
@@ -13,6 +25,12 @@ open_failed(const char *path, struct err *err)
     struct stat st;
     int saved = errno;
 
+    if (saved == EACCES && stat(path, &st) == 0 && may_be_read(&st))
+        return err_set(err,
+                       "%s: out of reach, though its mode allows us to read "
+                       "it: if its folder was replaced since this worker "
+                       "started, mokkactl restart WORKER mends that",
+                       path);
     if (saved == EACCES && stat(path, &st) == 0)
         return err_set(err,
                        "%s: not readable: we are uid %u, gid %u; the file has "

@@ -11,6 +11,7 @@
 #include "common/kube/auth.h"
 #include "common/kube/config.h"
 #include "common/kube/loop.h"
+#include "common/kube/secret.h"
 #include "common/kube/stats.h"
 #include "common/kube/target.h"
 #include "common/kube/transfer.h"
@@ -272,7 +273,7 @@ on_turned(void *arg)
 static void
 prepare_libraries(void)
 {
-    curl_global_init(CURL_GLOBAL_DEFAULT);
+    secret_from_curl();
     json_object_seed(0);
 }
 
