@@ -122,11 +122,26 @@ released_keys(const struct work *w, const struct view *v)
     return v->n.owned.ours & (keep ? ~KEY_ANNOTATION : KEY_ALL);
 }
 
+/* It was only to be looked at, and nothing of the binding is there; what others
+ * have there is theirs. */
+static bool
+is_found_clean(const struct work *w, const struct view *v)
+{
+    const struct intent_node *i = &w->intent.node;
+
+    return i->target.version.n == 0 &&
+           node_view_cleanup(&v->n, i) == CLEANUP_NONE;
+}
+
 static void
 release(struct work *w, struct stored *o, const struct view *v)
 {
     int keys = released_keys(w, v);
 
+    if (is_found_clean(w, v)) {
+        apply_unchanged(w, o);
+        return;
+    }
     if (keys == 0) {
         apply_unchanged(w, o);
         judge(w, o, v->metadata);

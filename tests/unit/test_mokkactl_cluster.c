@@ -352,6 +352,36 @@ test_somebody_elses_value_is_a_conflict(void **state)
     cluster_free(c);
 }
 
+/* A Node that may not be clean is looked at: nothing of the binding is on it,
+ * and what somebody else has there stays. */
+static void
+test_a_look_leaves_what_others_have(void **state)
+{
+    struct intent_node i = {
+        .clique = STR("f.0"), .annotation = STR("{\"v\":1}"), .release = true};
+    struct cluster *c = cluster_new(0);
+    struct buf body = {0};
+    char version[32];
+    struct done d;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(add(c, "Node",
+                         "{\"apiVersion\":\"v1\",\"kind\":\"Node\","
+                         "\"metadata\":{\"name\":\"n-1\",\"labels\":{"
+                         "\"nvidia.com/gpu.clique\":\"x\"}" MANAGED(
+                             "gfd", "Update", OWNS_CLIQUE) "}}",
+                         &err),
+                     0);
+    i.target = target_of(c, KIND_NODE, "n-1", version);
+    i.target.version = STR("");
+    intent_node_pack(&body, &i);
+    carry_out(&d, c, MSG_NODE_APPLY, &body);
+    expect_end(&d, OUTCOME_DONE, "");
+    assert_false(stored_differs(cluster_get(c, KIND_NODE, "n-1")));
+    cluster_free(c);
+}
+
 /* The same value: written, and still a conflict, since both own it then. */
 static void
 test_a_co_owner_is_a_conflict(void **state)
@@ -812,6 +842,7 @@ main(void)
         cmocka_unit_test(test_twins_are_refused),
         cmocka_unit_test(test_the_selector_of_the_feed),
         cmocka_unit_test(test_a_node_is_projected_and_released),
+        cmocka_unit_test(test_a_look_leaves_what_others_have),
         cmocka_unit_test(test_somebody_elses_value_is_a_conflict),
         cmocka_unit_test(test_a_co_owner_is_a_conflict),
         cmocka_unit_test(test_an_assignment_without_managed_fields_is_ours),
