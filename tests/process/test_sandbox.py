@@ -330,28 +330,32 @@ class Running(SandboxTest):
         self.assertTrue(list(folder.glob("core*")))
 
     def with_token(self, folder, token):
-        """A kubeconfig whose token is in a file, in a folder of its own."""
+        """A server, and a folder with a kubeconfig for it whose token is in a file,
+        in a folder of its own."""
+        server = api.Api()
+        self.addCleanup(server.close)
+        declare(server, NODES)
         home = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         (home / folder).mkdir()
         (home / folder / "token").write_text(token)
-        self.api.kubeconfig(home / "config")
+        server.kubeconfig(home / "config")
         config = json.loads((home / "config").read_text())
         config["users"][0]["user"] = {"tokenFile": str(home / folder / "token")}
         (home / "config").write_text(json.dumps(config))
-        return home
+        return server, home
 
     def test_a_core_a_log_and_the_support_archive_have_no_token(self):
         pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
         if pattern.startswith(("|", "@", "/")):
             self.skipTest(f"cores of this machine go to {pattern}")
         token = "aVerySecretToken" * 8
-        home = self.with_token("credentials", token)
+        server, home = self.with_token("credentials", token)
         cores = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         plane = self.running(kubeconfig=str(home / "config"), before=(
             "sh", "-c", f'cd {cores} && ulimit -c unlimited && exec "$0" "$@"'))
-        wait_for("convergence", 40, lambda: settled(self.api, NODES))
+        wait_for("convergence", 40, lambda: settled(server, NODES))
         wait_for("the token", 10, lambda: [
-            r for r in self.api.requests if r.headers.get("authorization", "").endswith(token)])
+            r for r in server.requests if r.headers.get("authorization", "").endswith(token)])
         plane.ctl("support", str(home / "support.tar"))
         for name in ("informer", "projector", "elector"):
             with self.subTest(worker=name):
@@ -366,25 +370,25 @@ class Running(SandboxTest):
             self.assertNotIn(token.encode(), path.read_bytes(), path)
 
     def test_C01_a_folder_that_was_replaced_is_out_of_reach_until_a_restart(self):
-        home = self.with_token("credentials", "first")
+        server, home = self.with_token("credentials", "first")
         plane = self.running(kubeconfig=str(home / "config"))
         if plane.worker_status("informer")["sandboxLacks"]:
             self.skipTest(plane.worker_status("informer")["sandboxLacks"])
-        wait_for("convergence", 40, lambda: settled(self.api, NODES))
+        wait_for("convergence", 40, lambda: settled(server, NODES))
         (home / "credentials").rename(home / "old")
         (home / "credentials").mkdir()
         (home / "credentials" / "token").write_text("second")
         for plural in ("nodes", "sgpuracks"):
-            self.api.answer(f"GET /api{'s/' + api.GROUP if plural != 'nodes' else '/v1'}"
+            server.answer(f"GET /api{'s/' + api.GROUP if plural != 'nodes' else '/v1'}"
                             f"/{plural}", api.status(401), times=2)
-            self.api.cut_watches(plural)
+            server.cut_watches(plural)
         line = wait_for("the warning", 20, lambda: plane.lines(
             msg="credentials cannot be read again, the last ones are kept",
             worker="informer"))[0]
         self.assertIn("mokkactl restart WORKER", line["error"])
         plane.ctl("restart", "informer")
         wait_for("the new token", 20, lambda: [
-            r for r in self.api.requests if r.method == "GET"
+            r for r in server.requests if r.method == "GET"
             and r.headers.get("authorization") == "Bearer second"])
         self.assertEqual(plane.stop(), 0)
 

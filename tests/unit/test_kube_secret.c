@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -55,30 +54,11 @@ test_a_secret_is_left_out_of_cores(void **state)
     secret_drop(&secret);
 }
 
-/* Its lists are told apart from ours by nobody: they are of one kind. */
-static void
-test_libcurl_goes_on(void **state)
-{
-    struct curl_slist *list;
-    CURL *easy;
-
-    (void)state;
-    secret_from_curl();
-    list = curl_slist_append(NULL, "Accept: a");
-    easy = curl_easy_init();
-    assert_non_null(easy);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
-    curl_easy_cleanup(easy);
-    curl_slist_free_all(list);
-    curl_global_cleanup();
-}
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_secret_is_left_out_of_cores),
-        cmocka_unit_test(test_libcurl_goes_on),
     };
 
     return cmocka_run_group_tests_name("kube secret", tests, NULL, NULL);
