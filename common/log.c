@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/json_text.h"
 #include "common/mem.h"
+
+/* So long a line waits for who reads the log; then it is lost, and so is at
+ * once what follows until somebody reads again. */
+#define PATIENCE (100 * CLOCK_MS)
+
+/* Room for the lines of a moment in which nobody reads. */
+#define PIPE_SIZE (1 << 20)
 
 /* A process has one log, as it has one stdout. */
 static struct {
@@ -21,6 +33,9 @@ static struct {
     void *arg;
     bool holding;
     struct buf held;
+    bool stalled;    /* nobody read for as long as a line waits */
+    int64_t lost;    /* lines, since then */
+    struct buf rest; /* of a line that went out in part */
 } self = {.worker = "control-plane", .level = LOG_INFO, .fd = STDOUT_FILENO};
 
 static const struct {
@@ -119,19 +134,111 @@ add_plain(struct buf *line, const struct log_field *field)
         buf_addz(line, field->text);
 }
 
-/* The whole line goes out; a short write is continued, a reader that is gone
- * is no reason to stop working. */
+/* A descriptor of our own for a pipe: what is set on the one that we were given
+ * is set for others who share it, and so is done only if there is no other way.
+ */
+static void
+unblock(int fd)
+{
+    char path[32];
+    struct stat st;
+    int own;
+
+    if (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
+        return;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    own = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (own < 0) {
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+        return;
+    }
+    fcntl(own, F_SETPIPE_SZ, PIPE_SIZE);
+    dup2(own, fd);
+    close(own);
+}
+
+void
+log_unblock(void)
+{
+    unblock(STDOUT_FILENO);
+    unblock(STDERR_FILENO);
+}
+
+/* Whether something can be written before that moment. */
+static bool
+has_room(int64_t until)
+{
+    struct pollfd p = {.fd = self.fd, .events = POLLOUT};
+    int64_t left = until - clock_now();
+
+    return poll(&p, 1, left > 0 ? (int)(left / CLOCK_MS) + 1 : 0) > 0;
+}
+
+/* Writes what it can of the bytes, and takes that out of them; false if
+ * somebody has to read first. */
+static bool
+drain(struct str *bytes)
+{
+    int64_t until = clock_now() + (self.stalled ? 0 : PATIENCE);
+
+    while (bytes->n > 0) {
+        ssize_t n;
+
+        if (!has_room(until))
+            return false;
+        n = write(self.fd, bytes->s, bytes->n);
+        if (n < 0 && errno == EAGAIN && clock_now() >= until)
+            return false;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (n <= 0) /* a reader that is gone is no reason to stop working */
+            bytes->n = 0;
+        else
+            *bytes = (struct str){bytes->s + n, bytes->n - (size_t)n};
+    }
+    return true;
+}
+
+/* What is left of the line before goes out first. */
+static bool
+drain_rest(void)
+{
+    struct str rest = buf_str(&self.rest);
+    bool done = drain(&rest);
+
+    if (done)
+        buf_clear(&self.rest);
+    else
+        buf_drop(&self.rest, self.rest.len - rest.n);
+    return done;
+}
+
+static void
+tell_lost(void)
+{
+    int64_t lost = self.lost;
+
+    self.lost = 0;
+    self.stalled = false;
+    if (lost > 0)
+        log_warn("lines of the log are lost: nobody read it",
+                 F_INT("lines", lost));
+}
+
+/* The whole line goes out, sooner or later, or nothing of it. */
 static void
 put(const struct buf *line)
 {
-    size_t done = 0;
+    struct str bytes = buf_str(line);
 
-    while (done < line->len) {
-        ssize_t n = write(self.fd, buf_bytes(line) + done, line->len - done);
-
-        if (n <= 0)
-            return;
-        done += (size_t)n;
+    if (self.stalled && drain_rest() && has_room(0))
+        tell_lost();
+    if (self.stalled || !drain(&bytes)) {
+        self.stalled = true;
+        if (bytes.n == line->len)
+            self.lost++;
+        else
+            buf_adds(&self.rest, bytes);
     }
 }
 

@@ -28,6 +28,13 @@ bool log_format_parse(const char *text, enum log_format *format);
 void log_setup(const char *worker, uint64_t generation, enum log_level level,
                enum log_format format);
 
+/* Sees to it that a pipe whose reader is slow, or reads no more, does not stop
+ * us, nor whom we start: for stdout and stderr, before the first line.  A line
+ * then waits for 100 ms at most; after that lines are lost until somebody
+ * reads, and their number is said.  What is no pipe is asked before each line.
+ */
+void log_unblock(void);
+
 /* From now on, lines of that level and above are written. */
 void log_set_level(enum log_level level);
 

@@ -12,6 +12,7 @@ set_up_log(const struct options *options)
     enum log_level level = LOG_INFO;
     enum log_format format = LOG_JSON;
 
+    log_unblock();
     log_level_parse(options_get(options, "log-level"), &level);
     log_format_parse(options_get(options, "log-format"), &format);
     log_setup("supervisor", 0, level, format);

@@ -4,6 +4,7 @@ signals at any time."""
 
 import datetime
 import http.client
+import json
 import os
 import pathlib
 import signal
@@ -581,6 +582,45 @@ class Probes(SupervisorTest):
         self.assertEqual(plane.stop(), 0)
         with self.assertRaises(ConnectionRefusedError):
             socket.create_connection((host, int(port)), timeout=5)
+
+
+class Log(SupervisorTest):
+    def unread(self, server):
+        """A control plane whose log goes to a pipe; that pipe's end."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        ours, theirs = os.pipe()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        process = subprocess.Popen(
+            [driver.programs("debug") / "control-plane", "--log-level", "debug",
+             "--kubeconfig", server.kubeconfig(folder / "config"), "--listen-addr", address,
+             "--control-socket", folder / "socket",
+             "--leader-election-namespace", "default"],
+            stdout=theirs, stderr=subprocess.DEVNULL)
+        os.close(theirs)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, ours
+
+    def test_a_log_that_nobody_reads_stops_nobody(self):
+        server = api.Api()
+        self.addCleanup(server.close)
+        declare(server, 54)
+        process, pipe = self.unread(server)
+        names = sorted(server.objects["nodes"])
+        for _ in range(30):  # more lines than the largest pipe holds
+            wait_for("convergence", 30, lambda: settled(server, 54))
+            for name in names:
+                server.remove("nodes", name)
+                server.put("nodes", api.node(name))
+        wait_for("convergence", 30, lambda: settled(server, 54))
+        process.terminate()
+        self.assertEqual(process.wait(20), 0)
+        with open(pipe, "rb") as log:
+            text = log.read()
+        self.assertGreater(len(text), 1000000)
+        for line in text.splitlines():
+            json.loads(line)
 
 
 class Together(SupervisorTest):

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 
@@ -209,6 +210,57 @@ test_a_reader_that_is_gone_stops_nothing(void **state)
     assert_string_equal(line, "");
 }
 
+/* The text up to now, without waiting. */
+static size_t
+drink(char *text, size_t size)
+{
+    size_t used = 0;
+    ssize_t n;
+
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    while ((n = read(out[0], text + used, size - used)) > 0)
+        used += (size_t)n;
+    return used;
+}
+
+static void
+test_a_reader_that_stands_still_stops_nothing(void **state)
+{
+    static char text[1 << 20];
+    int64_t began = clock_now();
+    size_t used;
+    int whole = 0;
+
+    (void)state;
+    begin(LOG_INFO, LOG_JSON);
+    fcntl(out[1], F_SETFL, O_NONBLOCK);
+    for (int i = 0; i < 20000; i++)
+        log_info("a line of some length, as lines of a log are");
+    assert_true(clock_now() - began < 2 * CLOCK_SECOND);
+    used = drink(text, sizeof(text));
+    log_info("again");
+    used += drink(text + used, sizeof(text) - used);
+    for (const char *at = text, *end; at < text + used; at = end + 1) {
+        json_t *line;
+
+        end = memchr(at, '\n', (size_t)(text + used - at));
+        assert_non_null(end);
+        line = json_loadb(at, (size_t)(end - at), 0, NULL);
+        assert_non_null(line);
+        if (json_object_get(line, "lines") != NULL)
+            assert_int_equal(
+                whole + json_integer_value(json_object_get(line, "lines")),
+                20000);
+        whole++;
+        json_decref(line);
+    }
+    assert_true(whole > 100);
+    assert_non_null(memmem(text, used, "again", 5));
+    log_to(STDOUT_FILENO);
+    close(out[0]);
+    close(out[1]);
+}
+
 int
 main(void)
 {
@@ -221,6 +273,7 @@ main(void)
         cmocka_unit_test(test_numbers_keep_64_bits),
         cmocka_unit_test(test_names_of_levels_and_formats),
         cmocka_unit_test(test_a_reader_that_is_gone_stops_nothing),
+        cmocka_unit_test(test_a_reader_that_stands_still_stops_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
