@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "informer/store.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 
+#include "common/api.h"
 #include "common/assignment.h"
 #include "common/map.h"
 #include "common/mem.h"
@@ -20,9 +23,10 @@ struct entry {
     uint32_t cut;            /* behind it the labels, */
     uint32_t head_cut;       /* and behind them the head */
     uint32_t round;          /* of the list that named it last */
-    uint32_t label_count;
-    uint32_t version_room;       /* bytes for a version, NUL not counted */
-    const struct pair *labels[]; /* then the data: body, name, version */
+    uint32_t version_room;   /* bytes for a version, NUL not counted */
+    struct pairs labels;     /* in the pool */
+    /* What the pool needs for them, then body, name and version. */
+    alignas(max_align_t) char data[];
 };
 
 struct shelf {
@@ -56,20 +60,13 @@ store_new(void (*touched)(void *arg, const struct store_touch *touch),
     return store;
 }
 
-static struct pairs
-labels_of(const struct entry *e)
-{
-    return (struct pairs){NULL, e->label_count, e->labels};
-}
-
 static void
 entry_free(struct store *store, struct entry *e)
 {
     if (e == NULL)
         return;
-    pool_let_go(&store->labels, labels_of(e));
-    pool_let_go(&store->labels,
-                (struct pairs){NULL, e->head != NULL, &e->head});
+    pool_let_go(&store->labels, e->labels);
+    pool_let_go_value(&store->labels, e->head);
     free(e);
 }
 
@@ -146,10 +143,10 @@ static struct entry *
 entry_new(struct store *store, const struct object_meta *meta, uint32_t round)
 {
     struct str bare = buf_str(&store->bare);
-    size_t list = meta->labels.count * sizeof(const struct pair *);
-    struct entry *e = mem_zalloc(sizeof(*e) + list + bare.n + meta->name.n + 1 +
+    size_t room = pool_room(meta->labels, meta->name);
+    struct entry *e = mem_zalloc(sizeof(*e) + room + bare.n + meta->name.n + 1 +
                                  meta->version.n + 1);
-    char *body = (char *)e->labels + list;
+    char *body = e->data + room;
     char *name = body + bare.n;
     char *version = name + meta->name.n + 1;
 
@@ -162,11 +159,12 @@ entry_new(struct store *store, const struct object_meta *meta, uint32_t round)
     e->seen.version = (struct str){version, meta->version.n};
     e->version_room = (uint32_t)meta->version.n;
     find_cuts(store, e);
-    e->head = pool_keep_head(&store->labels, store->head);
+    e->head = pool_keep_value(&store->labels, STR(ANNOTATION_ASSIGNMENT),
+                              store->head);
     e->head_cut = (uint32_t)store->head_cut;
     e->round = round;
-    e->label_count = (uint32_t)meta->labels.count;
-    pool_keep(&store->labels, meta->labels, e->labels);
+    e->labels = pool_keep(&store->labels, meta->labels,
+                          (struct str){name, meta->name.n}, e->data);
     return e;
 }
 
@@ -187,9 +185,9 @@ store_body(const struct store_entry *entry, struct buf *out)
     add_body(out, e, &at, e->version_cut);
     pack_str(out, e->seen.version);
     at++;
-    if (e->label_count > 0) {
+    if (e->labels.count > 0) {
         add_body(out, e, &at, e->cut);
-        fields_put_pairs(out, labels_of(e));
+        fields_put_pairs(out, e->labels);
         at++;
     }
     if (e->head != NULL) {
@@ -257,7 +255,7 @@ compare(struct store *store, const struct entry *old, const struct record *r)
         return STORE_ADDED;
     if (!str_eq(old->seen.uid, r->meta.uid))
         return STORE_REPLACED;
-    if (!same_labels(r->meta.labels, labels_of(old)) || !same_body(store, old))
+    if (!same_labels(r->meta.labels, old->labels) || !same_body(store, old))
         return STORE_CHANGED;
     return str_eq(old->seen.version, r->meta.version) ? STORE_SAME
                                                       : STORE_VERSION;

@@ -48,8 +48,7 @@ node_free(struct world *world, void *record)
     struct world_node *n = record;
 
     pool_let_go(&world->labels, n->o.meta.labels);
-    pool_let_go(&world->labels,
-                (struct pairs){NULL, n->head != NULL, &n->head});
+    pool_let_go_value(&world->labels, n->head);
     arena_fini(&n->arena);
     free(n);
 }
@@ -131,12 +130,12 @@ node_texts(struct object_node *o, struct str *texts[NODE_TEXTS])
     memcpy(texts, all, sizeof(all));
 }
 
-/* A place for the Node in hand, whose labels are that many. */
+/* A place for these texts, and room for the labels. */
 static void
 node_reserve(struct arena *arena, struct str *const texts[NODE_TEXTS],
-             size_t labels)
+             size_t room)
 {
-    size_t size = arena_round(labels * sizeof(const struct pair *));
+    size_t size = arena_round(room);
 
     for (size_t i = 0; i < NODE_TEXTS; i++)
         size += texts[i]->n + 1;
@@ -150,20 +149,20 @@ node_keep(struct world *world, struct world_node *n,
 {
     struct str *texts[NODE_TEXTS];
     struct pairs labels = from->meta.labels;
+    size_t room = pool_room(labels, from->meta.name);
     struct str head = assignment_head(from->annotation);
 
     n->o = *from;
     n->o.annotation = str_after(from->annotation, head.n);
-    n->head = pool_keep_head(&world->labels, head);
+    n->head = pool_keep_value(&world->labels, STR(ANNOTATION_ASSIGNMENT), head);
     node_texts(&n->o, texts);
-    node_reserve(&n->arena, texts, labels.count);
+    node_reserve(&n->arena, texts, room);
     for (size_t i = 0; i < NODE_TEXTS; i++)
         *texts[i] = arena_str(&n->arena, *texts[i]);
     if (n->head != NULL)
         n->o.shared = n->head->value;
-    n->o.meta.labels = pool_keep(
-        &world->labels, labels,
-        arena_alloc(&n->arena, labels.count * sizeof(const struct pair *)));
+    n->o.meta.labels = pool_keep(&world->labels, labels, n->o.meta.name,
+                                 arena_alloc(&n->arena, room));
 }
 
 static void *

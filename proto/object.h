@@ -39,12 +39,16 @@ struct pair {
     struct str key, value;
 };
 
-/* Sorted by key. Either one array, or pairs that others keep, too. */
+/* Sorted by key. Either one array, or pairs that others keep, too (pool.h). */
+struct pairs_kept;
+
 struct pairs {
     const struct pair *items;
     size_t count;
-    const struct pair *const *shared; /* instead of items, unless NULL */
+    const struct pairs_kept *kept; /* instead of items, unless NULL */
 };
+
+const struct pair *pairs_kept_at(const struct pairs_kept *kept, size_t i);
 
 static inline bool
 pair_eq(const struct pair *a, const struct pair *b)
@@ -55,7 +59,7 @@ pair_eq(const struct pair *a, const struct pair *b)
 static inline const struct pair *
 pairs_at(struct pairs pairs, size_t i)
 {
-    return pairs.shared != NULL ? pairs.shared[i] : &pairs.items[i];
+    return pairs.kept != NULL ? pairs_kept_at(pairs.kept, i) : &pairs.items[i];
 }
 
 struct strs {

@@ -269,29 +269,6 @@ test_labels_of_Nodes_are_kept_once(void **state)
     world_fini(&w);
 }
 
-/* Key and value are told apart whatever is in them. */
-static void
-test_pairs_of_other_cuts_are_others(void **state)
-{
-    static const struct pair pairs[] = {{STR("a"), STR("b=c")},
-                                        {STR("a=b"), STR("c")},
-                                        {STR("a=b=c"), STR("")}};
-    const struct pair *list[nitems(pairs)];
-    struct pool pool = {0};
-    struct pairs kept =
-        pool_keep(&pool, (struct pairs){pairs, nitems(pairs), NULL}, list);
-
-    (void)state;
-    assert_int_equal(pool.pairs.count, nitems(pairs));
-    for (size_t i = 0; i < nitems(pairs); i++) {
-        assert_true(str_eq(pairs_at(kept, i)->key, pairs[i].key));
-        assert_true(str_eq(pairs_at(kept, i)->value, pairs[i].value));
-    }
-    pool_let_go(&pool, kept);
-    assert_int_equal(pool.pairs.count, 0);
-    pool_fini(&pool);
-}
-
 /* What the annotations of a rack's Nodes have in common is kept once, and each
  * reads as it was. */
 static void
@@ -416,7 +393,6 @@ main(void)
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_labels_of_Nodes_are_kept_once),
         cmocka_unit_test(test_annotations_of_a_rack_share_their_beginning),
-        cmocka_unit_test(test_pairs_of_other_cuts_are_others),
     };
 
     return cmocka_run_group_tests_name("placer world", tests, NULL, NULL);
