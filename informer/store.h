@@ -13,8 +13,8 @@
 
 /*
  * The cache: of each kind, every object by name, with its record, packed but
- * for the labels (proto/pool.h).  Objects come from lists and watches; whoever
- * is interested is told what changed.
+ * for its version and for what many objects share (proto/pool.h).  Objects come
+ * from lists and watches; whoever is interested is told what changed.
  */
 struct store;
 
