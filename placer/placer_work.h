@@ -4,7 +4,8 @@
 
 #include "placer/placer.h"
 
-/* Inside of the placer: what placer.c, derived.c, feed.c and results.c share. */
+/* Inside of the placer: what placer.c, derived.c, feed.c and results.c share.
+ */
 
 /* ---- placer.c ----------------------------------------------------------- */
 
