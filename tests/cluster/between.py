@@ -24,7 +24,8 @@ class Between:
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.acceptor = threading.Thread(target=self.accept, daemon=True)
+        self.acceptor.start()
 
     def kubeconfig(self, path):
         path.write_text(json.dumps({
@@ -37,6 +38,9 @@ class Between:
         return str(path)
 
     def close(self):
+        # As in tests/fake/api.py.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.acceptor.join()
         self.listener.close()
         self.cut("")
 

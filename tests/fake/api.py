@@ -330,7 +330,8 @@ class Api:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listener.getsockname()[1]
         self.connections = set()
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.acceptor = threading.Thread(target=self.accept, daemon=True)
+        self.acceptor.start()
 
     def kubeconfig(self, path):
         path.write_text(json.dumps({
@@ -343,6 +344,9 @@ class Api:
         return str(path)
 
     def close(self):
+        # One that still accepts would do so for the next owner of the descriptor.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.acceptor.join()
         self.listener.close()
         with self.lock:
             for connection in self.connections:
