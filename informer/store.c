@@ -108,13 +108,14 @@ view(struct str body, struct str text)
     return (struct str){at, text.n};
 }
 
-/* Where the two first differ. */
+/* Where the two first differ; neither is the beginning of the other, or b is.
+ */
 static size_t
-difference(struct str whole, struct str bare)
+difference(struct str a, struct str b)
 {
     size_t at = 0;
 
-    while (at < bare.n && whole.s[at] == bare.s[at])
+    while (at < b.n && a.s[at] == b.s[at])
         at++;
     return at;
 }
@@ -197,27 +198,42 @@ store_body(const struct store_entry *entry, struct buf *out)
     add_body(out, e, &at, e->body.n);
 }
 
-/* Takes what is shared of the annotation out of the bare form. */
 static void
-cut_head(struct store *store, struct str head)
+pack_form(struct buf *out, const struct record *r, bool annotated)
+{
+    struct record bare = *r;
+
+    bare.meta.labels.count = 0;
+    if (!annotated)
+        bare.node.annotation = STR("");
+    buf_clear(out);
+    record_pack(out, &bare, STR(""));
+}
+
+/* Takes what is shared of a Node's annotation out of the bare form.  That
+ * without the annotation differs first where it stands, in its header, which is
+ * one byte there. */
+static void
+cut_head(struct store *store, const struct record *r)
 {
     struct str bare = buf_str(&store->bare);
+    size_t header;
 
-    store->head = head;
-    store->head_cut = (size_t)(view(bare, head).s - bare.s);
-    buf_remove(&store->bare, store->head_cut, head.n);
+    pack_form(&store->whole, r, false);
+    header = bare.n - r->node.annotation.n - (store->whole.len - 1);
+    store->head_cut = difference(bare, buf_str(&store->whole)) + header;
+    buf_remove(&store->bare, store->head_cut, store->head.n);
 }
 
 static void
 pack_bare(struct store *store, const struct record *r)
 {
-    struct record bare = *r;
-
-    bare.meta.labels.count = 0;
-    buf_clear(&store->bare);
-    record_pack(&store->bare, &bare, STR(""));
-    cut_head(store, r->kind == KIND_NODE ? assignment_head(r->node.annotation)
-                                         : STR(""));
+    store->head =
+        r->kind == KIND_NODE ? assignment_head(r->node.annotation) : STR("");
+    store->head_cut = 0;
+    pack_form(&store->bare, r, true);
+    if (store->head.n > 0)
+        cut_head(store, r);
 }
 
 static void

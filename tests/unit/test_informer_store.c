@@ -442,6 +442,10 @@ test_records_are_whole_whatever_their_annotation(void **state)
         "",
         "x",
         ",\"nodeIndex\":",
+        "n,\"nodeIndex\":", /* the name, */
+        "1,\"nodeIndex\":", /* what is in the version, */
+        "0b7c1c7e-5a1e-4a57-9a43-0d6f1d0c8e11,\"nodeIndex\":", /* the uid */
+        "\x01,\"nodeIndex\":",
         "{\"v\":1,\"nodeIndex\":0,\"nodeUID\":\"u\"}",
         "{\"v\":1,\"nodeIndex\":1,\"nodeUID\":\"u\"}",
         "{\"v\":2,\"nodeIndex\":1,\"nodeUID\":\"u\"}",
