@@ -404,6 +404,20 @@ class ControlPlane:
 
 
 
+def tell_failed(test, plane):
+    """After a failure: what the control plane logged last, and what it is at."""
+    result = test._outcome.result
+    if all(failed is not test for failed, _ in result.failures + result.errors):
+        return
+    print(f"-- {test.id()}: the control plane's last lines\n{plane.tail(60)}")
+    for asked in (("status",), ("dump", "projector"), ("dump", "placer")):
+        told = subprocess.run(
+            [PROGRAM.with_name("mokkactl"), *asked, "--socket", str(plane.socket)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, timeout=20, check=False).stdout
+        print(f"-- mokkactl {' '.join(asked)}\n{told[:6000]}", flush=True)
+
+
 class Estate(unittest.TestCase):
     """Tests that begin with an empty cluster of their own and declare the sample
     inventory of 54 Nodes."""
@@ -422,6 +436,7 @@ class Estate(unittest.TestCase):
     def plane(self, *arguments, **options):
         plane = ControlPlane(self.cluster, *arguments, **options)
         self.addCleanup(plane.stop)
+        self.addCleanup(tell_failed, self, plane)
         return plane
 
     def declare(self, nodes=NODES):

@@ -468,6 +468,7 @@ class ReplicaTest(unittest.TestCase):
     def replica(self, user, *arguments, **options):
         replica = Replica(self.cluster, user, *arguments, **options)
         self.addCleanup(replica.end)
+        self.addCleanup(harness.tell_failed, self, replica)
         return replica
 
     def pair(self, first=A, second=B, **options):
