@@ -250,6 +250,7 @@ class Life(ChartTest):
 
     def test_in_shadow_beside_another_and_then_in_its_place(self):
         """docs/migrating.md, "Or in the cluster"."""
+        wait_for("the guard of the test before to go", 30, self.is_unguarded)
         original.Original(self.cluster)
         stands = original.snapshot(self.cluster)
         page = (ROOT / "docs" / "migrating.md").read_text()
@@ -320,6 +321,17 @@ class Life(ChartTest):
                               check=False, cwd=self.cluster.directory,
                               env=dict(self.environment, PATH=path))
         self.assertEqual(done.returncode, 0, (command, done.stderr))
+
+    def is_unguarded(self):
+        """Whether racks may be written by us: a policy that was deleted holds for a
+        moment."""
+        try:
+            self.cluster.api.ask("POST", f"{harness.GROUP}/sgpuracks?dryRun=All", {
+                "apiVersion": "mokka.nvidia.com/v1alpha1", "kind": "SGPURack",
+                "metadata": {"name": "probe"}, "spec": {}})
+        except harness.Refused as refused:
+            return refused.status != 403
+        return True
 
     def check_guard(self):
         """10.5: nobody else writes racks, and the collector only what it must."""
