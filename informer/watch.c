@@ -38,8 +38,9 @@
 #define REOPEN_JITTER (500 * CLOCK_MS)
 
 /* Who answers only so long after a watch was cut may have been restored from a
- * backup meanwhile: nobody does that faster. */
-#define LOST CLOCK_SECOND
+ * backup meanwhile: nobody does that faster.  Another server behind the same
+ * address, or one that only restarts behind a busy proxy, is there before. */
+#define LOST (5 * CLOCK_SECOND)
 
 /* Watches ask to be ended after 5 to 10 minutes. */
 #define WATCH_SECONDS 300

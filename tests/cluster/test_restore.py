@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 import harness
@@ -109,6 +110,7 @@ class Etcd(Restore):
         self.down()
         shutil.rmtree(self.cluster.state / "data")
         shutil.copytree(self.folder / "snapshot", self.cluster.state / "data")
+        time.sleep(5)  # a restore that is faster goes unseen
         self.up()
 
     BACK = "the cluster went back in time, its readers start anew"
