@@ -251,7 +251,9 @@ log_hold(void)
 void
 log_let_go(void)
 {
-    put(&self.held);
+    self.holding = false;
+    if (self.held.len > 0)
+        put(&self.held);
     log_drop();
 }
 
