@@ -330,7 +330,7 @@ store_put(struct store *store, const struct record *r, struct err *err)
     enum store_change change;
     struct entry *new;
 
-    if (shelf->listing && old != NULL)
+    if (shelf->listing && old != NULL && old->round != shelf->round)
         check_time(store, r->kind, old->seen.name, r->meta.version,
                    old->seen.version);
     pack_bare(store, r);

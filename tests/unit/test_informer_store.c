@@ -95,8 +95,8 @@ test_put_tells_what_changed(void **state)
     end(&told);
 }
 
-/* An older version of an object, or of all: only lists tell that, a watch may
- * repeat itself. */
+/* An older version of an object, or of all: only lists tell that, beside what
+ * was known before them; a watch may repeat itself. */
 static void
 test_a_list_that_is_older_than_what_was_known_is_noticed(void **state)
 {
@@ -113,6 +113,7 @@ test_a_list_that_is_older_than_what_was_known_is_noticed(void **state)
     for (size_t i = 0; i < nitems(lists); i++) {
         begin(&told);
         store_begin(told.store, KIND_NODE);
+        put(&told, "a", "u1", "101", "x");
         put(&told, "a", "u1", "100", "x");
         store_end(told.store, KIND_NODE, true, "102");
         put(&told, "a", "u1", "99", "x");
