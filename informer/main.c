@@ -282,12 +282,14 @@ on_touched(void *arg, const struct store_touch *touch)
     on_changed(in);
 }
 
+/* What is known of a cluster that went back in time is for nobody. */
 static bool
 link_room(void *arg)
 {
     const struct informer *in = arg;
 
-    return in->reader != NULL && chan_room(in->reader);
+    return in->reader != NULL && chan_room(in->reader) &&
+           store_went_back(in->store)[0] == '\0';
 }
 
 static void
