@@ -350,7 +350,7 @@ tell_wait(struct process *p, enum child_state before)
     else if (p->child.state == CHILD_STARTING && p->lent)
         snprintf(reason, sizeof(reason), "run by hand, as process %d",
                  (int)p->pid);
-    else if (before != CHILD_HELD || p->lent)
+    else if (before != CHILD_HELD || p->child.state != CHILD_WIRING)
         return;
     health_waits(&p->sup->health, p->row->role, reason);
     supervisor_review(p->sup);
