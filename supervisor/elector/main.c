@@ -33,10 +33,11 @@
  * be time for that before the renew deadline. */
 #define LONGEST_REQUEST (5 * CLOCK_SECOND)
 
-/* The fact "view" of a shadow, beside those of the election; and its term. */
+/* A shadow has no election; so this is its term. */
+#define SHADOW_TERM 1
+
 _Static_assert((int)VIEW_LEADER == (int)ELECTION_LEADER,
                "the fact \"view\" is the state of the election");
-#define SHADOW_TERM 1
 
 struct elector {
     struct worker *worker;
