@@ -58,6 +58,7 @@ struct watch {
     bool open;         /* a watch is, since: */
     int64_t opened_at; /* clock_now() */
     int64_t lost_at;   /* since when nobody answers; 0: somebody did */
+    bool tried;        /* to open it again since then, in vain */
     bool heard;        /* something came on it */
     bool expired;      /* a version did, and nothing came since */
 };
@@ -341,14 +342,18 @@ list_later(struct step *s)
 static void
 watch_later(struct step *s)
 {
+    if (s->w->state == WATCH_OPENING)
+        s->w->tried = true;
     fail(s, WATCH_TO_WATCH);
 }
 
 static void
 watch_lost(struct step *s)
 {
-    if (s->w->lost_at == 0)
+    if (s->w->lost_at == 0) {
         s->w->lost_at = s->event->now;
+        s->w->tried = false;
+    }
     watch_later(s);
 }
 
@@ -423,7 +428,7 @@ on_timer_watch(struct step *s)
 {
     const struct watch *w = s->w;
 
-    if (w->lost_at != 0 && s->event->now - w->lost_at >= LOST) {
+    if (w->lost_at != 0 && w->tried && s->event->now - w->lost_at >= LOST) {
         ask_list(s);
         return;
     }

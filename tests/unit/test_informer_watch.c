@@ -719,6 +719,20 @@ test_A04_a_watch_that_was_lost_for_long_is_listed_again(void **state)
     }
 }
 
+/* Nobody was asked meanwhile: the time is our own. */
+static void
+test_A02_a_watch_that_was_cut_goes_on_after_a_long_back_off(void **state)
+{
+    struct run run = in_state(WATCH_WATCHING);
+
+    (void)state;
+    step(&run, WATCH_CUT);
+    run.now += 30 * CLOCK_SECOND;
+    assert_int_equal(step(&run, WATCH_TIMER).actions,
+                     WATCH_DO_WATCH | WATCH_DO_WAIT);
+    watch_free(run.w);
+}
+
 /* The list told what there is; so did a watch that opened. */
 static void
 test_a_lost_watch_that_came_back_is_no_longer_lost(void **state)
@@ -728,8 +742,12 @@ test_a_lost_watch_that_came_back_is_no_longer_lost(void **state)
         struct run run = in_state(WATCH_WATCHING);
 
         step(&run, WATCH_CUT);
-        run.now += listed * 5 * CLOCK_SECOND;
         step(&run, WATCH_TIMER);
+        if (listed) {
+            step(&run, WATCH_CUT);
+            run.now += 5 * CLOCK_SECOND;
+            step(&run, WATCH_TIMER);
+        }
         if (listed)
             with(&run, WATCH_LISTED, "21");
         else
@@ -883,6 +901,8 @@ main(void)
         cmocka_unit_test(test_cut_watch_goes_on_without_a_list),
         cmocka_unit_test(
             test_A04_a_watch_that_was_lost_for_long_is_listed_again),
+        cmocka_unit_test(
+            test_A02_a_watch_that_was_cut_goes_on_after_a_long_back_off),
         cmocka_unit_test(test_a_lost_watch_that_came_back_is_no_longer_lost),
         cmocka_unit_test(test_back_off_doubles_from_0_8_to_30_seconds),
         cmocka_unit_test(test_two_healthy_minutes_end_a_series),
