@@ -141,8 +141,11 @@ def goes_back(name, build):
     obey(link)
 
 
-def fails(name, build, reason, status):
+def fails(name, build, reason, status, path):
+    """As soon as there is a file of that path."""
     link, _ = run(name, build)
+    while not os.path.exists(path):
+        time.sleep(0.02)
     link.send("FAILED", reason)
     sys.exit(status)
 

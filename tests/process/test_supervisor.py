@@ -214,7 +214,12 @@ class Start(SupervisorTest):
 
     def test_FAILED_ends_it_with_the_reason(self):
         for status in (0, 1):
-            plane = self.plane(fake={"web": ("fails", self.build, "no bread", status)})
+            go = pathlib.Path(self.folder, f"go-{status}")
+            plane = self.plane(fake={
+                "web": ("fails", self.build, "no bread", status, str(go))})
+            wait_for("the others to be at work", 20,
+                     lambda p=plane: p.lines(msg="joining the election"))
+            go.touch()
             self.assertEqual(self.last_line(plane), "control-plane: web: no bread")
             for name in WORKERS[:-1]:  # the others were stopped, not killed
                 ended = plane.lines(msg="worker ended", worker=name)
