@@ -209,7 +209,7 @@ release_stray(struct placer *p, const struct world_node *n, const char *clique)
         version_cmp(n->o.meta.version, str_of(w.basis)) <= 0)
         return false;
     want_release(p, &(struct releasing){
-                        .node = {n->o.meta.name, n->o.meta.uid},
+                        .node = world_ref(KIND_NODE, n),
                         .n = n,
                         .clique = clique,
                         .stray = true,
@@ -339,7 +339,7 @@ clean_seen(struct placer *p, const struct object_rack *rack,
 {
     enum cleanup cleanup = project_cleanup(&n->o, rack, binding);
     struct releasing r = {
-        .node = {n->o.meta.name, n->o.meta.uid},
+        .node = world_ref(KIND_NODE, n),
         .n = n,
         .clique = binding->clique,
         .annotation = binding->annotation,

@@ -31,6 +31,20 @@ placer_node_of(const struct world_node *n)
     };
 }
 
+struct place_binding
+placer_binding_of(const struct object_rack *r, const struct object_slot *slot,
+                  bool stray)
+{
+    return (struct place_binding){
+        .inventory = r->inventory,
+        .group = r->group,
+        .rack = r->index,
+        .slot = slot->index,
+        .node = slot->node,
+        .stray = stray,
+    };
+}
+
 /* The number of an inventory in the plan; its count if it is not there. */
 static size_t
 number_of(const struct placer *p, const struct object_ref *inventory)
@@ -47,12 +61,7 @@ static void
 bind_standing(struct placer *p, const struct object_rack *r)
 {
     struct place_binding *bindings;
-    struct place_binding b = {
-        .inventory = r->inventory,
-        .group = r->group,
-        .rack = r->index,
-        .stray = !plan_canonical(&p->plan, r),
-    };
+    bool stray = !plan_canonical(&p->plan, r);
     size_t inventory = number_of(p, &r->inventory);
     size_t count = 0;
 
@@ -62,13 +71,9 @@ bind_standing(struct placer *p, const struct object_rack *r)
         return;
     }
     bindings = mem_zalloc(r->slot_count * sizeof(*bindings));
-    for (size_t i = 0; i < r->slot_count; i++) {
-        if (r->slots[i].node.name.n == 0)
-            continue;
-        b.slot = r->slots[i].index;
-        b.node = r->slots[i].node;
-        bindings[count++] = b;
-    }
+    for (size_t i = 0; i < r->slot_count; i++)
+        if (r->slots[i].node.name.n > 0)
+            bindings[count++] = placer_binding_of(r, &r->slots[i], stray);
     alloc_rack_put(&p->alloc, r->meta.name.s, inventory, bindings, count);
     free(bindings);
 }
@@ -100,19 +105,9 @@ bind_pending(struct placer *p, const struct pending *a,
         all[count] = a->bindings[count];
         all[count].stray = stray;
     }
-    for (size_t i = 0; i < standing; i++) {
-        if (r->slots[i].node.name.n == 0 || has_binding(a, &r->slots[i]))
-            continue;
-        all[count] = (struct place_binding){
-            .inventory = r->inventory,
-            .group = r->group,
-            .rack = r->index,
-            .stray = stray,
-            .slot = r->slots[i].index,
-            .node = r->slots[i].node,
-        };
-        count++;
-    }
+    for (size_t i = 0; i < standing; i++)
+        if (r->slots[i].node.name.n > 0 && !has_binding(a, &r->slots[i]))
+            all[count++] = placer_binding_of(r, &r->slots[i], stray);
     alloc_rack_put(&p->alloc, a->rack, number_of(p, &a->inventory), all, count);
     free(all);
 }

@@ -76,12 +76,6 @@ same_node(const struct object_meta *a, const struct object_meta *b)
            a->deleting == b->deleting && same_labels(a->labels, b->labels);
 }
 
-static struct object_ref
-node_ref(const struct world_node *n)
-{
-    return (struct object_ref){n->o.meta.name, n->o.meta.uid};
-}
-
 static void
 put_node(struct placer *p, enum object_kind kind, const char *name,
          void *record)
@@ -100,7 +94,7 @@ put_node(struct placer *p, enum object_kind kind, const char *name,
     if (same)
         alloc_node_renew(&p->alloc, &node);
     else if (old != NULL)
-        alloc_node_take(&p->alloc, node_ref(old));
+        alloc_node_take(&p->alloc, world_ref(KIND_NODE, old));
     world_put(&p->world, kind, name, record);
     if (!same && !alloc_node_put(&p->alloc, &node))
         log_warn("two Nodes have one uid, the later is ignored",
@@ -230,7 +224,7 @@ remove_node(struct placer *p, const char *name)
     if (n != NULL)
         names_forget(&p->known, n->o.meta.uid);
     if (!p->rebuild && n != NULL)
-        alloc_node_take(&p->alloc, node_ref(n));
+        alloc_node_take(&p->alloc, world_ref(KIND_NODE, n));
     decide_forget(p, name);
     world_remove(&p->world, KIND_NODE, name);
 }

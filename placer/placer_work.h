@@ -4,8 +4,8 @@
 
 #include "placer/placer.h"
 
-/* Inside of the placer: what placer.c, derived.c, feed.c and results.c share.
- */
+/* Inside of the placer: what placer.c, derived.c, feed.c and results.c share,
+ * and question_why.c, which makes what is derived anew. */
 
 /* ---- placer.c ----------------------------------------------------------- */
 
@@ -24,8 +24,11 @@ void placer_rebuild(struct placer *p);
 /* What counts as bound in the rack of that name, which must not be bound. */
 void placer_bind(struct placer *p, const char *name);
 
-/* As the allocation sees it; borrowed. */
+/* As the allocation sees a Node, and a bound slot of a rack; borrowed. */
 struct place_node placer_node_of(const struct world_node *n);
+struct place_binding placer_binding_of(const struct object_rack *r,
+                                       const struct object_slot *slot,
+                                       bool stray);
 
 /* ---- the handlers of placer_frame ---------------------------------------- */
 

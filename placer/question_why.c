@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "placer/decide.h"
 #include "placer/fate.h"
+#include "placer/placer_work.h"
 #include "placer/project.h"
 #include "placer/questions.h"
 
@@ -98,13 +99,7 @@ add_nodes(struct why *w)
 
     w->nodes = mem_zalloc(nodes->count * sizeof(*w->nodes));
     while ((n = map_next(nodes, &pos)) != NULL)
-        w->nodes[w->in.node_count++] = (struct place_node){
-            .name = n->o.meta.name,
-            .uid = n->o.meta.uid,
-            .created = n->o.meta.created,
-            .terminating = n->o.meta.deleting,
-            .labels = n->o.meta.labels,
-        };
+        w->nodes[w->in.node_count++] = placer_node_of(n);
 }
 
 static void
@@ -117,14 +112,8 @@ add_bindings(struct why *w, const struct object_rack *r)
                              sizeof(*w->bindings));
     for (size_t i = 0; i < r->slot_count; i++)
         if (r->slots[i].node.name.n > 0)
-            w->bindings[w->in.binding_count++] = (struct place_binding){
-                .inventory = r->inventory,
-                .group = r->group,
-                .rack = r->index,
-                .slot = r->slots[i].index,
-                .node = r->slots[i].node,
-                .stray = !plan_canonical(&w->plan, r),
-            };
+            w->bindings[w->in.binding_count++] = placer_binding_of(
+                r, &r->slots[i], !plan_canonical(&w->plan, r));
 }
 
 static void
