@@ -122,15 +122,6 @@ buf_drop(struct buf *buf, size_t n)
         buf->start = 0;
 }
 
-void
-buf_remove(struct buf *buf, size_t at, size_t n)
-{
-    char *from = buf_bytes(buf) + at;
-
-    memmove(from, from + n, buf->len - at - n);
-    buf->len -= n;
-}
-
 struct str
 buf_str(const struct buf *buf)
 {

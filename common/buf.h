@@ -46,9 +46,6 @@ void buf_printf(struct buf *buf, const char *fmt, ...)
 /* Forgets the first n bytes in use. */
 void buf_drop(struct buf *buf, size_t n);
 
-/* Takes n bytes out; at is the number of those before them. */
-void buf_remove(struct buf *buf, size_t at, size_t n);
-
 /* What is in the buffer, as a view that dies with the next change. */
 struct str buf_str(const struct buf *buf);
 

@@ -18,10 +18,11 @@ struct entry {
     struct store_entry seen; /* first; views of data */
     struct str body;         /* the record, packed, but for its version and
                               * what is in the pool */
-    const struct pair *head; /* of a Node's annotation, or NULL */
+    const struct pair *head; /* of a Node's annotation, or NULL; */
+    struct str tail;         /* the rest of it */
     uint32_t version_cut;    /* where in the body the version belongs, */
     uint32_t cut;            /* behind it the labels, */
-    uint32_t head_cut;       /* and behind them the head */
+    uint32_t tail_cut;       /* and where the tail is, with its header */
     uint32_t round;          /* of the list that named it last */
     uint32_t version_room;   /* bytes for a version, NUL not counted */
     struct pairs labels;     /* in the pool */
@@ -41,11 +42,10 @@ struct store {
     void *arg;
     struct shelf shelves[KIND_COUNT];
     struct pool labels;
-    /* Of the record in hand: as it goes over the feed, and as it is kept;
-     * what of the annotation is not in that, and where it belongs. */
+    /* Of the record in hand: as it goes over the feed, and as it is kept; and
+     * what of the annotation is not in that. */
     struct buf whole, bare;
     struct str head;
-    size_t head_cut;
     struct err went_back;
 };
 
@@ -108,8 +108,7 @@ view(struct str body, struct str text)
     return (struct str){at, text.n};
 }
 
-/* Where the two first differ; neither is the beginning of the other, or b is.
- */
+/* Where a first differs from b, which is no longer. */
 static size_t
 difference(struct str a, struct str b)
 {
@@ -118,6 +117,19 @@ difference(struct str a, struct str b)
     while (at < b.n && a.s[at] == b.s[at])
         at++;
     return at;
+}
+
+/* The record as it is kept, with that for the annotation of a Node. */
+static void
+pack_form(struct buf *out, const struct record *r, struct str annotation)
+{
+    struct record form = *r;
+
+    form.meta.labels.count = 0;
+    if (r->kind == KIND_NODE)
+        form.node.annotation = annotation;
+    buf_clear(out);
+    record_pack(out, &form, STR(""));
 }
 
 /* The two forms in hand differ first where the version stands, which is never
@@ -139,10 +151,25 @@ find_cuts(struct store *store, struct entry *e)
     buf_fini(&version);
 }
 
+/* The bare form differs first from one without the tail in the header of that,
+ * which is one byte there.  The whole one in hand is gone afterwards. */
+static void
+find_tail(struct store *store, struct entry *e, const struct record *r)
+{
+    size_t n = r->node.annotation.n - store->head.n;
+    size_t header;
+
+    pack_form(&store->whole, r, STR(""));
+    header = e->body.n - n - (store->whole.len - 1);
+    e->tail_cut = (uint32_t)difference(e->body, buf_str(&store->whole));
+    e->tail = (struct str){e->body.s + e->tail_cut + header, n};
+}
+
 /* From the two forms in hand. */
 static struct entry *
-entry_new(struct store *store, const struct object_meta *meta, uint32_t round)
+entry_new(struct store *store, const struct record *r, uint32_t round)
 {
+    const struct object_meta *meta = &r->meta;
     struct str bare = buf_str(&store->bare);
     size_t room = pool_room(meta->labels, meta->name);
     struct entry *e = mem_zalloc(sizeof(*e) + room + bare.n + meta->name.n + 1 +
@@ -162,7 +189,8 @@ entry_new(struct store *store, const struct object_meta *meta, uint32_t round)
     find_cuts(store, e);
     e->head = pool_keep_value(&store->labels, STR(ANNOTATION_ASSIGNMENT),
                               store->head);
-    e->head_cut = (uint32_t)store->head_cut;
+    if (e->head != NULL)
+        find_tail(store, e, r);
     e->round = round;
     e->labels = pool_keep(&store->labels, meta->labels,
                           (struct str){name, meta->name.n}, e->data);
@@ -192,48 +220,20 @@ store_body(const struct store_entry *entry, struct buf *out)
         at++;
     }
     if (e->head != NULL) {
-        add_body(out, e, &at, e->head_cut);
-        buf_adds(out, e->head->value);
+        add_body(out, e, &at, e->tail_cut);
+        pack_joined(out, e->head->value, e->tail);
+        at = (size_t)(e->tail.s + e->tail.n - e->body.s);
     }
     add_body(out, e, &at, e->body.n);
 }
 
 static void
-pack_form(struct buf *out, const struct record *r, bool annotated)
-{
-    struct record bare = *r;
-
-    bare.meta.labels.count = 0;
-    if (!annotated)
-        bare.node.annotation = STR("");
-    buf_clear(out);
-    record_pack(out, &bare, STR(""));
-}
-
-/* Takes what is shared of a Node's annotation out of the bare form.  That
- * without the annotation differs first where it stands, in its header, which is
- * one byte there. */
-static void
-cut_head(struct store *store, const struct record *r)
-{
-    struct str bare = buf_str(&store->bare);
-    size_t header;
-
-    pack_form(&store->whole, r, false);
-    header = bare.n - r->node.annotation.n - (store->whole.len - 1);
-    store->head_cut = difference(bare, buf_str(&store->whole)) + header;
-    buf_remove(&store->bare, store->head_cut, store->head.n);
-}
-
-static void
 pack_bare(struct store *store, const struct record *r)
 {
-    store->head =
-        r->kind == KIND_NODE ? assignment_head(r->node.annotation) : STR("");
-    store->head_cut = 0;
-    pack_form(&store->bare, r, true);
-    if (store->head.n > 0)
-        cut_head(store, r);
+    struct str annotation = r->kind == KIND_NODE ? r->node.annotation : STR("");
+
+    store->head = assignment_head(annotation);
+    pack_form(&store->bare, r, str_after(annotation, store->head.n));
 }
 
 static void
@@ -253,15 +253,13 @@ same_labels(struct pairs a, struct pairs b)
     return same;
 }
 
-/* But for the labels and, if that is the one given to pack_bare, the version.
- */
+/* But for the labels and the version. */
 static bool
 same_body(const struct store *store, const struct entry *e)
 {
     struct str head = e->head == NULL ? STR("") : e->head->value;
 
-    return str_eq(store->head, head) && store->head_cut == e->head_cut &&
-           str_eq(buf_str(&store->bare), e->body);
+    return str_eq(store->head, head) && str_eq(buf_str(&store->bare), e->body);
 }
 
 static enum store_change
@@ -345,7 +343,7 @@ store_put(struct store *store, const struct record *r, struct err *err)
     pack_whole(store, r);
     if (record_check(r->kind, buf_str(&store->whole), err) != 0)
         return STORE_REFUSED;
-    new = entry_new(store, &r->meta, shelf->round);
+    new = entry_new(store, r, shelf->round);
     map_put(&shelf->entries, new->seen.name, new);
     tell(store, r->kind, change, new->seen.name,
          change == STORE_REPLACED ? old->seen.uid : STR(""));

@@ -127,31 +127,6 @@ test_a_stream_passes_through_whole(void **state)
     buf_fini(&buf);
 }
 
-/* From the front, the middle, the end; nothing; all. */
-static void
-test_remove(void **state)
-{
-    static const struct {
-        size_t at, n;
-        const char *left;
-    } cases[] = {{0, 2, "cdef"},
-                 {2, 2, "abef"},
-                 {4, 2, "abcd"},
-                 {3, 0, "abcdef"},
-                 {0, 6, ""}};
-
-    (void)state;
-    for (size_t i = 0; i < nitems(cases); i++) {
-        struct buf b = {0};
-
-        buf_addz(&b, "-abcdef");
-        buf_drop(&b, 1);
-        buf_remove(&b, cases[i].at, cases[i].n);
-        assert_true(str_is(buf_str(&b), cases[i].left));
-        buf_fini(&b);
-    }
-}
-
 static void
 test_clear_keeps_the_memory(void **state)
 {
@@ -180,7 +155,6 @@ main(void)
         cmocka_unit_test(test_take_gives_the_rest_and_empties),
         cmocka_unit_test(test_a_printed_text_may_be_long),
         cmocka_unit_test(test_a_stream_passes_through_whole),
-        cmocka_unit_test(test_remove),
         cmocka_unit_test(test_clear_keeps_the_memory),
     };
 
