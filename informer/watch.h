@@ -21,10 +21,10 @@
  *   - A watch that ends, however it ends, is opened again from the newest
  *     version seen.  A list is made anew only when the server says that this
  *     version is too old (410) or unknown to it, that the resource is gone
- *     (404), or something that cannot be understood; or when it was
- *     cut and could not be opened again within five seconds: who answers then
- * may have been restored to an older state, where a watch from a version that
- * is yet to come brings nothing, and says nothing.
+ *     (404), or something that cannot be understood; or when it was cut and
+ *     could not be opened again within five seconds: who answers then may have
+ *     been restored to an older state, where a watch from a version that is yet
+ *     to come brings nothing, and says nothing.
  *   - A new list asks for a state not older than the newest version seen, so
  *     that a lagging server cannot lead back in time; only a server that
  *     refuses that version is asked without.  WATCH_REFRESH asks without, too:

@@ -177,9 +177,9 @@ void projected_keys_rivals(struct buf *out, int keys, struct str rivals);
 
 struct object_node {
     struct object_meta meta;
-    struct str annotation; /* mokka.nvidia.com/sgpu-assignment, or empty, */
-    struct str shared;     /* but for what goes before it: empty as unpacked,
-                              for a keeper of many that say the same */
+    struct str annotation; /* mokka.nvidia.com/sgpu-assignment, or empty; */
+    struct str shared;     /* its beginning, if somebody keeps that apart: then
+                              annotation is the rest (empty as unpacked) */
     int64_t ours;          /* keys owned by mokka-controller by Apply */
     int64_t foreign;       /* keys that anybody else owns */
     struct str rivals;     /* behind foreign: for each key, in the order of the

@@ -116,22 +116,24 @@ ask_placer(const struct ctl_args *args, const char *name,
     return run_command(args, "ask", arguments, args->count + 2, collect, out);
 }
 
+/* The same, and prints the answer. */
 static int
-print_all(const struct ctl_args *args, struct str text)
+print_answer(const struct ctl_args *args, const char *name,
+             objects_question_fn *question, struct buf *out)
 {
-    if (print(NULL, text))
-        return EXIT_FINE;
-    return ctl_fail(args, "stdout: %s", strerror(errno));
+    int status = ask_placer(args, name, question, out);
+
+    if (status == EXIT_FINE && !print(NULL, buf_str(out)))
+        return ctl_fail(args, "stdout: %s", strerror(errno));
+    return status;
 }
 
 int
 run_assignments(const struct ctl_args *args)
 {
     struct buf out = {0};
-    int status = ask_placer(args, "assignments", on_assignments, &out);
+    int status = print_answer(args, "assignments", on_assignments, &out);
 
-    if (status == EXIT_FINE)
-        status = print_all(args, buf_str(&out));
     buf_fini(&out);
     return status;
 }
@@ -140,10 +142,8 @@ int
 run_why(const struct ctl_args *args)
 {
     struct buf out = {0};
-    int status = ask_placer(args, "why", on_why, &out);
+    int status = print_answer(args, "why", on_why, &out);
 
-    if (status == EXIT_FINE)
-        status = print_all(args, buf_str(&out));
     if (status == EXIT_FINE &&
         !question_why_knows(str_of(args->operands[0]), buf_str(&out)))
         status = EXIT_NOT_FINE;

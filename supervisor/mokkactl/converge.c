@@ -166,7 +166,7 @@ tell_current(struct run *run, struct moment moment)
     pack_array(&body, 1);
     pack_int(&body, (int64_t)moment.ledger);
     tell(run, MSG_WRITTEN_END, 0, buf_str(&body));
-    body.len = 0;
+    buf_clear(&body);
     pack_array(&body, 2);
     pack_moment(&body, moment);
     tell(run, MSG_CURRENT, 0, buf_str(&body));

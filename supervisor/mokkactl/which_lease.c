@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/mokkactl/which_lease.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,38 +54,46 @@ on_lease(void *arg, const json_t *item)
                kube_json_text(item, "metadata.namespace"));
 }
 
-/* Sets lease->space where one namespace has that Lease; -1 and err if several
- * have, or it may not be looked for. */
+/* The namespaces that have a Lease of that name. */
 static int
-look_for_it(struct which_lease *lease, struct server *server, size_t *count,
+list_spaces(struct server *server, const char *name, struct found *found,
             struct err *err)
 {
-    const char *name = lease->name == NULL ? USUAL_NAME : lease->name;
     char *selector = mem_printf("metadata.name=%s", name);
-    struct found found = {0};
     struct buf path = {0};
-    char *text;
     int rc;
 
     buf_addz(&path, ALL_LEASES);
     kube_path_query(&path, "fieldSelector", selector);
+    buf_addc(&path, '\0');
+    rc = server_list(server, buf_bytes(&path), NULL, on_lease, found, err);
+    buf_addc(&found->spaces, '\0');
+    buf_fini(&path);
     free(selector);
-    text = buf_take(&path);
-    rc = server_list(server, text, NULL, on_lease, &found, err);
-    free(text);
-    *count = found.count;
-    text = buf_take(&found.spaces);
-    if (rc == 0 && found.count == 1)
-        lease->space = mem_strdup(text);
-    else if (rc == 0 && found.count > 1)
-        rc = err_set(err,
-                     "several namespaces have a Lease %s, choose one with "
-                     "--namespace: %s",
-                     name, text);
-    else if (rc == 0)
-        err_set(err, "no namespace has a Lease %s", name);
-    free(text);
     return rc;
+}
+
+/* Sets lease->space where one namespace has that Lease; else err says why it is
+ * not known so: -1 if several have it, which only people can decide. */
+static int
+look_for_it(struct which_lease *lease, struct server *server, struct err *err)
+{
+    const char *name = lease->name == NULL ? USUAL_NAME : lease->name;
+    struct found found = {0};
+    bool listed = list_spaces(server, name, &found, err) == 0;
+    const char *spaces = buf_bytes(&found.spaces);
+
+    if (listed && found.count == 1)
+        lease->space = mem_strdup(spaces);
+    else if (listed && found.count > 1)
+        err_set(err,
+                "several namespaces have a Lease %s, choose one with "
+                "--namespace: %s",
+                name, spaces);
+    else if (listed)
+        err_set(err, "no namespace has a Lease %s", name);
+    buf_fini(&found.spaces);
+    return found.count > 1 ? -1 : 0;
 }
 
 /* ---- the control plane --------------------------------------------------- */
@@ -125,9 +134,8 @@ find_space(struct which_lease *lease, const char *socket, struct server *server,
 {
     const char *const context = server_namespace(server);
     struct err why;
-    size_t count;
 
-    if (look_for_it(lease, server, &count, &why) != 0 && count > 1) {
+    if (look_for_it(lease, server, &why) != 0) {
         *err = why;
         return -1;
     }
