@@ -10,6 +10,8 @@ import socket
 import ssl
 import threading
 
+from acceptor import Acceptor
+
 
 class Between:
     def __init__(self, cluster, user):
@@ -22,10 +24,8 @@ class Between:
         self.asked = []  # request lines, as they went on
         self.pairs = []  # (client, server, the request line last seen)
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self.listener.getsockname()[1]
-        self.acceptor = threading.Thread(target=self.accept, daemon=True)
-        self.acceptor.start()
+        self.acceptor = Acceptor(self.attend)
+        self.port = self.acceptor.port
 
     def kubeconfig(self, path):
         path.write_text(json.dumps({
@@ -38,10 +38,7 @@ class Between:
         return str(path)
 
     def close(self):
-        # As in tests/fake/api.py.
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.acceptor.join()
-        self.listener.close()
+        self.acceptor.close()
         self.cut("")
 
     def rewrite(self, pattern, replacement, times=1):
@@ -62,14 +59,6 @@ class Between:
                 except OSError:
                     pass
         return len(found)
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.attend, args=(client,), daemon=True).start()
 
     def changed(self, line):
         with self.lock:

@@ -411,11 +411,21 @@ def tell_failed(test, plane):
         return
     print(f"-- {test.id()}: the control plane's last lines\n{plane.tail(60)}")
     for asked in (("status",), ("dump", "projector"), ("dump", "placer")):
-        told = subprocess.run(
-            [PROGRAM.with_name("mokkactl"), *asked, "--socket", str(plane.socket)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=20, check=False).stdout
+        try:
+            told = subprocess.run(
+                [PROGRAM.with_name("mokkactl"), *asked, "--socket", str(plane.socket)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, timeout=20, check=False).stdout
+        except subprocess.TimeoutExpired:
+            told = "(no answer)"
         print(f"-- mokkactl {' '.join(asked)}\n{told[:6000]}", flush=True)
+
+
+def look_after(test, plane, end=None):
+    """Ends it (or has end do that) with the test, which tells of it if it failed."""
+    test.addCleanup(end or plane.stop)
+    test.addCleanup(tell_failed, test, plane)
+    return plane
 
 
 class Estate(unittest.TestCase):
@@ -434,10 +444,7 @@ class Estate(unittest.TestCase):
         self.mark = self.cluster.mark()
 
     def plane(self, *arguments, **options):
-        plane = ControlPlane(self.cluster, *arguments, **options)
-        self.addCleanup(plane.stop)
-        self.addCleanup(tell_failed, self, plane)
-        return plane
+        return look_after(self, ControlPlane(self.cluster, *arguments, **options))
 
     def declare(self, nodes=NODES):
         self.cluster.add_nodes(nodes)

@@ -467,9 +467,7 @@ class ReplicaTest(unittest.TestCase):
 
     def replica(self, user, *arguments, **options):
         replica = Replica(self.cluster, user, *arguments, **options)
-        self.addCleanup(replica.end)
-        self.addCleanup(harness.tell_failed, self, replica)
-        return replica
+        return harness.look_after(self, replica, replica.end)
 
     def pair(self, first=A, second=B, **options):
         """A leader and a standby, both ready."""

@@ -24,7 +24,7 @@ class Changes(unittest.TestCase):
         self.cluster.add_nodes(nodes)
         self.cluster.add_samples("profile-nvl72", "inventory-54")
         self.plane = ControlPlane(self.cluster, *arguments)
-        self.addCleanup(self.plane.stop)
+        harness.look_after(self, self.plane)
         self.settle()
 
     def settle(self, seconds=30):

@@ -183,7 +183,7 @@ class Life(ChartTest):
         arguments = ["--shadow" if a == "--shadow=true" else a for a in arguments]
         plane = ControlPlane(self.cluster, *arguments, environment={
             "POD_NAMESPACE": NAMESPACE, "POD_NAME": "pod-0", "POD_UID": "u-0"}, **options)
-        self.addCleanup(plane.stop)
+        harness.look_after(self, plane)
         plane.wait_ready()
         return plane
 

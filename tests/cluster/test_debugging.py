@@ -35,7 +35,7 @@ class DebuggingTest(unittest.TestCase):
         self.cluster.add_samples("profile-nvl72", "inventory-54")
         # mokkactl record wants one that does not record already.
         self.plane = ControlPlane(self.cluster, "--record", "")
-        self.addCleanup(self.plane.stop)
+        harness.look_after(self, self.plane)
         wait_for("convergence", 60, lambda: len(self.cluster.projected()) == NODES
                  and self.cluster.converged())
 

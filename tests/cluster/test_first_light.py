@@ -163,7 +163,7 @@ class BadInput(unittest.TestCase):
 
     def plane(self, *arguments, **options):
         plane = ControlPlane(self.cluster, *arguments, **options)
-        self.addCleanup(plane.stop)
+        harness.look_after(self, plane)
         return plane
 
     def reason(self, plane, wanted, seconds=20):

@@ -30,7 +30,7 @@ class Kill(unittest.TestCase):
         cluster.add_samples("profile-nvl72")
         self.mark = cluster.mark()
         self.plane = ControlPlane(cluster, *arguments)
-        self.addCleanup(self.plane.stop)
+        harness.look_after(self, self.plane)
         self.plane.wait_ready()
         self.watch = NodeWatch(cluster.api)
         self.lists = collections.Counter()

@@ -36,7 +36,7 @@ class Reading(unittest.TestCase):
 
     def plane(self, **options):
         plane = ControlPlane(self.cluster, **options)
-        self.addCleanup(plane.stop)
+        harness.look_after(self, plane)
         plane.wait_ready()
         return plane
 
@@ -189,7 +189,7 @@ class Streaming(Reading):
         self.cluster.kubectl("create", "clusterrolebinding", "poor", "--clusterrole=poor",
                              "--user=poor")
         plane = ControlPlane(self.cluster, kubeconfig=kubeconfig)
-        self.addCleanup(plane.stop)
+        harness.look_after(self, plane)
         missing = {
             "projector": ["not allowed: patch on nodes",
                           "update on sgpuinventories.mokka.nvidia.com;",

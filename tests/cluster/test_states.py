@@ -45,7 +45,7 @@ class States(unittest.TestCase):
 
     def run_plane(self):
         self.plane = ControlPlane(self.cluster)
-        self.addCleanup(self.plane.stop)
+        harness.look_after(self, self.plane)
 
     def count(self, racks):
         self.api.ask("PATCH", INVENTORY, [

@@ -61,7 +61,7 @@ class Writing(unittest.TestCase):
 
     def run_plane(self, *arguments):
         self.plane = ControlPlane(self.cluster, *arguments)
-        self.addCleanup(self.plane.stop)
+        harness.look_after(self, self.plane)
 
     def begin(self, nodes=2, racks=2, *arguments):
         self.declare(nodes, racks)

@@ -36,6 +36,7 @@ import uuid
 import zlib
 
 import owners
+from acceptor import Acceptor
 
 GROUP = "mokka.nvidia.com/v1alpha1"
 MANAGER = "mokka-controller"
@@ -327,11 +328,9 @@ class Api:
         self.watches = {plural: [] for plural in KINDS}
         self.script = []
         self.requests = []
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = self.listener.getsockname()[1]
         self.connections = set()
-        self.acceptor = threading.Thread(target=self.accept, daemon=True)
-        self.acceptor.start()
+        self.acceptor = Acceptor(self.attend)
+        self.port = self.acceptor.port
 
     def kubeconfig(self, path):
         path.write_text(json.dumps({
@@ -344,10 +343,7 @@ class Api:
         return str(path)
 
     def close(self):
-        # One that still accepts would do so for the next owner of the descriptor.
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.acceptor.join()
-        self.listener.close()
+        self.acceptor.close()
         with self.lock:
             for connection in self.connections:
                 try:
@@ -424,17 +420,8 @@ class Api:
 
     # Connections
 
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self.attend, args=(connection,),
-                             daemon=True).start()
-
     def attend(self, connection):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self.lock:
             self.connections.add(connection)
         stream = connection.makefile("rb")

@@ -331,21 +331,29 @@ test_a_node_is_projected_and_released(void **state)
     "\"f:metadata\":{" fields "}}}]"
 #define OWNS_CLIQUE "\"f:labels\":{\"f:nvidia.com/gpu.clique\":{}}"
 
+/* Node n-1, whose clique is gfd's. */
+static void
+add_with_clique(struct cluster *c, const char *value)
+{
+    char *text = mem_printf("{\"apiVersion\":\"v1\",\"kind\":\"Node\","
+                            "\"metadata\":{\"name\":\"n-1\",\"labels\":{"
+                            "\"nvidia.com/gpu.clique\":\"%s\"}" MANAGED(
+                                "gfd", "Update", OWNS_CLIQUE) "}}",
+                            value);
+    struct err err;
+
+    assert_int_equal(add(c, "Node", text, &err), 0);
+    free(text);
+}
+
 static void
 test_somebody_elses_value_is_a_conflict(void **state)
 {
     struct cluster *c = cluster_new(0);
     struct done d;
-    struct err err;
 
     (void)state;
-    assert_int_equal(add(c, "Node",
-                         "{\"apiVersion\":\"v1\",\"kind\":\"Node\","
-                         "\"metadata\":{\"name\":\"n-1\",\"labels\":{"
-                         "\"nvidia.com/gpu.clique\":\"x\"}" MANAGED(
-                             "gfd", "Update", OWNS_CLIQUE) "}}",
-                         &err),
-                     0);
+    add_with_clique(c, "x");
     node_apply(&d, c, "n-1", false);
     expect_end(&d, OUTCOME_CONFLICT, "owned: nvidia.com/gpu.clique by gfd");
     assert_false(stored_differs(cluster_get(c, KIND_NODE, "n-1")));
@@ -363,16 +371,9 @@ test_a_look_leaves_what_others_have(void **state)
     struct buf body = {0};
     char version[32];
     struct done d;
-    struct err err;
 
     (void)state;
-    assert_int_equal(add(c, "Node",
-                         "{\"apiVersion\":\"v1\",\"kind\":\"Node\","
-                         "\"metadata\":{\"name\":\"n-1\",\"labels\":{"
-                         "\"nvidia.com/gpu.clique\":\"x\"}" MANAGED(
-                             "gfd", "Update", OWNS_CLIQUE) "}}",
-                         &err),
-                     0);
+    add_with_clique(c, "x");
     i.target = target_of(c, KIND_NODE, "n-1", version);
     i.target.version = STR("");
     intent_node_pack(&body, &i);
@@ -388,17 +389,10 @@ test_a_co_owner_is_a_conflict(void **state)
 {
     struct cluster *c = cluster_new(0);
     struct done d;
-    struct err err;
     json_t *m;
 
     (void)state;
-    assert_int_equal(add(c, "Node",
-                         "{\"apiVersion\":\"v1\",\"kind\":\"Node\","
-                         "\"metadata\":{\"name\":\"n-1\",\"labels\":{"
-                         "\"nvidia.com/gpu.clique\":\"f.0\"}" MANAGED(
-                             "gfd", "Update", OWNS_CLIQUE) "}}",
-                         &err),
-                     0);
+    add_with_clique(c, "f.0");
     node_apply(&d, c, "n-1", false);
     expect_end(&d, OUTCOME_CONFLICT,
                "also owned: nvidia.com/gpu.clique by gfd");
